@@ -129,6 +129,8 @@ class AnalyzerCore {
   std::optional<Poly> DivideSumWithQuotient(const Poly& r, const Poly& b);
   /*! \brief min(d, 0). */
   Poly MinZero(const Poly& d);
+  /*! \brief min(a, b); of nested ones each operand once, and what they share in front. */
+  Poly Least(const Poly& a, const Poly& b);
   /*! \brief Apply the stated products, and join quotients with their remainders. */
   Poly Reduce(Poly p);
   /*! \brief Whether a polynomial is written in fewer nodes than another. */
@@ -152,6 +154,19 @@ class AnalyzerCore {
 
  private:
   AtomId NewAtom(Atom atom);
+  /*! \brief What `p` is the least of; `p` itself where it is no minimum. */
+  std::vector<Poly> OperandsOfMinimum(const Poly& p);
+  /*! \brief The least of several numbers, in one form for each set of them. */
+  Poly LeastOf(std::vector<Poly> operands);
+  /*! \brief min(max(x, y), max(x, z)) as max(x, min(y, z)). */
+  std::optional<Poly> LeastOfMaxima(const Poly& a, const Poly& b);
+  /*! \brief min(x // c, y // c) as min(x, y) // c. */
+  std::optional<Poly> LeastOfQuotients(const Poly& a, const Poly& b);
+  /*! \brief Shifts by a number, and masks of low bits, of what is no data. */
+  std::optional<Poly> NormalizeBits(const tir::CallNode* call);
+  /*! \brief Two digits side by side as one, where the atom is the lower one and the whole is
+   * shorter. */
+  std::optional<Poly> JoinRemainders(const Poly& p, AtomId id);
   /*! \brief a - b * floor(a / b), which is the remainder. */
   Poly WithoutQuotient(const Poly& a, const Poly& b);
   /*!
@@ -167,6 +182,10 @@ class AnalyzerCore {
   PrimExpr SimplifyInt(const PrimExpr& e);
   PrimExpr SimplifyBool(const PrimExpr& e);
   PrimExpr SimplifyCompare(const PrimExpr& e);
+  /*! \brief Whether a number is a multiple of one remainder of indices. */
+  bool IsRemainder(const Poly& p);
+  /*! \brief `x == 0 || y == 0` where the number is a product of those; undefined otherwise. */
+  PrimExpr AnyFactorIsZero(const Poly& p, DataType dtype);
   /*!
    * \brief A polynomial that is not negative where `p` is not: 16 i + j - 64 with j in [0, 16) has
    * the sign of i - 4.
@@ -212,6 +231,8 @@ class AnalyzerCore {
   PrimExpr SimplifyVector(const PrimExpr& e);
   /*! \brief The same operator on simplified operands. */
   PrimExpr SimplifyOperands(const PrimExpr& e);
+  /*! \brief Order of operands: as their variables were met, numbers last. */
+  bool IsEmittedFirst(const Poly& x, const Poly& y);
   PrimExpr EmitAtom(AtomId id, DataType dtype);
   PrimExpr EmitTerm(const Term& term, DataType dtype);
   PrimExpr EmitSum(const Poly& p, DataType dtype);
@@ -219,6 +240,8 @@ class AnalyzerCore {
   bool EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out);
   bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
   Interval BoundOfOpaque(const PrimExpr& e);
+  /*! \brief Bound of a sum with quotients by numbers, as one quotient. */
+  Interval BoundOverCommonDivisor(const Poly& p);
   /*! \brief Bound of a sum, a product or a minimum from those of its operands. */
   Interval BoundByOperands(const PrimExpr& e);
   bool MentionsMinimum(const Poly& p);
@@ -228,6 +251,13 @@ class AnalyzerCore {
   bool Prove(const Poly& p, int depth);
   bool ProveFromFact(const Poly& p, const Poly& fact, int depth);
   bool ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest, int depth);
+  /*!
+   * \brief Prove coef * e + rest for both values of a selection, each where it is selected; false
+   *        for what is no selection.
+   */
+  bool ProveBothBranches(const PrimExpr& e, const Poly& coef, const Poly& rest, int depth);
+  /*! \brief Numbers that a conjunction says are not negative. */
+  void CollectClaims(const PrimExpr& cond, std::vector<Poly>* facts);
   bool ProveByDomination(const Poly& p);
   bool ProveByShift(const Poly& p);
   int SignOf(const Poly& p, int depth);
@@ -252,6 +282,10 @@ class AnalyzerCore {
   void AddCondition(const PrimExpr& cond);
   void AddFacts(const PrimExpr& cond, bool negate);
   void AddFact(Poly nonneg);
+  /*! \brief State what either of two conditions says. */
+  void AddSharedFacts(const PrimExpr& a, const PrimExpr& b, bool negate);
+  /*! \brief Bounds that move by one because a condition excludes their end. */
+  void AddExcluded();
   /*! \brief State what `remainder == value` says, where the former is x mod c of a variable x. */
   void AddCongruence(const PrimExpr& remainder, const PrimExpr& value);
   bool KnownTrue(const PrimExpr& cond) const;
@@ -276,11 +310,18 @@ class AnalyzerCore {
     Poly value;
   };
   std::vector<Product> products_;
-  /*! \brief A condition that holds now, and how much there was of its kinds of facts before. */
+  /*! \brief How much is stated of each kind of fact. */
+  struct FactCounts {
+    size_t facts, conditions, tightened, congruent;
+  };
+  FactCounts CountFacts() const;
+  /*! \brief Forget the facts beyond `before`. */
+  void ForgetFacts(const FactCounts& before);
+  /*! \brief A condition that holds now, and how much was stated before it. */
   struct ConditionScope {
     int id;
     PrimExpr cond;
-    size_t num_facts, num_true, num_tightened, num_congruent;
+    FactCounts before;
   };
   std::vector<ConditionScope> scopes_;
   int num_scopes_made_ = 0;

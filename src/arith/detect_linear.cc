@@ -110,7 +110,7 @@ Array<PrimExpr> DetectClipBound(const PrimExpr& expr, const Array<Var>& vars) {
   Analyzer analyzer;
   AnalyzerCore* core = analyzer.core();
 
-  // Bounds from p >= 0, which may mention one of the variables, with coefficient 1 or -1.
+  // Bounds from p >= 0, which may mention one of the variables, times a number.
   auto take = [&](const Poly& p, DataType dtype) {
     auto parts = SplitLinear(core, core->Reduce(p), targets);
     if (!parts) return false;
@@ -122,9 +122,10 @@ Array<PrimExpr> DetectClipBound(const PrimExpr& expr, const Array<Var>& vars) {
     }
     if (found < 0) return false;
     int64_t coef = (*parts)[found].ConstTerm();
-    if (coef != 1 && coef != -1) return false;
     PrimExpr& end = coef > 0 ? lower[found] : upper[found];
-    PrimExpr bound = core->Emit(PolyRing::Scale(parts->back(), -coef), dtype);
+    // c x + r >= 0 is x >= -floor(r / c), and x <= floor(r / -c) for a negative c.
+    const Poly whole = core->FloorDiv(parts->back(), PolyRing::Const(coef > 0 ? coef : -coef));
+    PrimExpr bound = core->Emit(coef > 0 ? PolyRing::Negate(whole) : whole, dtype);
     if (end.defined()) bound = coef > 0 ? max(end, bound) : min(end, bound);
     end = analyzer.Simplify(bound);
     return true;

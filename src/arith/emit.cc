@@ -34,6 +34,23 @@ Poly PositivePart(const Poly& p) {
 
 }  // namespace
 
+bool AnalyzerCore::IsEmittedFirst(const Poly& x, const Poly& y) {
+  if (x.IsConst() || y.IsConst()) return !x.IsConst();
+  auto leading = [this](const Poly& p) {
+    const bool any_positive = std::any_of(p.terms.begin(), p.terms.end(), [](const Term& t) {
+      return t.mono != kUnitMono && t.coef > 0;
+    });
+    const std::vector<AtomId>* first = nullptr;
+    for (const Term& t : p.terms) {
+      if (t.mono == kUnitMono || (any_positive && t.coef < 0)) continue;
+      const std::vector<AtomId>& atoms = ring_.Atoms(t.mono);
+      if (first == nullptr || atoms < *first) first = &atoms;
+    }
+    return *first;
+  };
+  return leading(x) < leading(y);
+}
+
 PrimExpr AnalyzerCore::EmitAtom(AtomId id, DataType dtype) {
   // A copy: emitting operands may add atoms and move the table.
   Atom atom = atoms_[id];
@@ -120,7 +137,9 @@ bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
     size_t size = PolyRing::Add(other, s).terms.size() + s.terms.size() + outside.terms.size();
     if (!best || size < best_size) best = &s, best_size = size;
   }
-  PrimExpr x = Emit(PolyRing::Add(other, *best), dtype), y = Emit(*best, dtype);
+  Poly first = PolyRing::Add(other, *best), second = *best;
+  if (IsEmittedFirst(second, first)) std::swap(first, second);
+  PrimExpr x = Emit(first, dtype), y = Emit(second, dtype);
   PrimExpr value = negative ? PrimExpr(tir::Max(x, y)) : PrimExpr(tir::Min(x, y));
   for (AtomId id : std::vector<AtomId>(ring_.Atoms(scale.mono))) {
     value = tir::Mul(value, EmitAtom(id, dtype));
@@ -188,6 +207,10 @@ void CountNodes(const PrimExpr& e, int limit, int* count) {
   TVM_COUNT_BINARY(MaxNode)
   TVM_COUNT_BINARY(DivNode)
   TVM_COUNT_BINARY(ModNode)
+  TVM_COUNT_BINARY(LTNode)
+  TVM_COUNT_BINARY(LENode)
+  TVM_COUNT_BINARY(EQNode)
+  TVM_COUNT_BINARY(NENode)
 #undef TVM_COUNT_BINARY
   if (const auto* op = e.as<CastNode>()) return CountNodes(op->value, limit, count);
   if (const auto* op = e.as<SelectNode>()) {

@@ -335,6 +335,8 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
     negate = false;
     equal(op->a, op->b);
   } else {
+    if (disj) AddSharedFacts(disj->a, disj->b, negate);
+    if (conj) AddSharedFacts(conj->a, conj->b, negate);
     const auto* eq = cond.as<tir::EQNode>();
     const auto* ne = cond.as<tir::NENode>();
     PrimExpr holds = cond;
@@ -348,9 +350,75 @@ void AnalyzerCore::AddFacts(const PrimExpr& cond, bool negate) {
   }
 }
 
+namespace {
+
+// Longer alternatives are only compared as they are.
+constexpr int kMaxAlternatives = 6;
+// Conditions that are looked through for ends of bounds.
+constexpr size_t kMaxExcluded = 8;
+
+int CountAlternatives(const PrimExpr& cond) {
+  if (const auto* op = cond.as<tir::NotNode>()) return CountAlternatives(op->a);
+  if (const auto* op = cond.as<tir::OrNode>()) {
+    return CountAlternatives(op->a) + CountAlternatives(op->b);
+  }
+  if (const auto* op = cond.as<tir::AndNode>()) {
+    return CountAlternatives(op->a) + CountAlternatives(op->b);
+  }
+  return 1;
+}
+
+}  // namespace
+
+void AnalyzerCore::AddSharedFacts(const PrimExpr& a, const PrimExpr& b, bool negate) {
+  if (CountAlternatives(a) + CountAlternatives(b) > kMaxAlternatives) return;
+  struct Case {
+    AnalyzerCore* core;
+    FactCounts before;
+    ~Case() { core->ForgetFacts(before); }
+  };
+  std::vector<Poly> shared;
+  for (const auto& [here, there] : {std::make_pair(a, b), std::make_pair(b, a)}) {
+    std::vector<Poly> facts;
+    {
+      const Case one{this, CountFacts()};
+      AddFacts(there, negate);
+      facts.assign(facts_.begin() + static_cast<std::ptrdiff_t>(one.before.facts), facts_.end());
+      for (size_t i = one.before.tightened; i < tightened_.size(); ++i) {
+        const AtomId id = tightened_[i].atom;
+        const Poly value = ring_.FromAtom(id);
+        const Interval was = tightened_[i].before, now = atoms_[id].bound;
+        if (now.lo > was.lo) facts.push_back(PolyRing::AddConst(value, CheckedMul(now.lo, -1)));
+        if (now.hi < was.hi) {
+          facts.push_back(PolyRing::AddConst(PolyRing::Negate(value), now.hi));
+        }
+      }
+    }
+    const Case other{this, CountFacts()};
+    AddFacts(here, negate);
+    for (Poly& fact : facts) {
+      if (ProveNonNeg(fact)) shared.push_back(std::move(fact));
+    }
+  }
+  for (Poly& fact : shared) AddFact(std::move(fact));
+}
+
+void AnalyzerCore::AddExcluded() {
+  if (true_conds_.size() > kMaxExcluded) return;
+  for (const PrimExpr& cond : std::vector<PrimExpr>(true_conds_)) {
+    if (!cond.as<tir::NENode>()) continue;
+    const std::optional<Claim> claim = ClaimOf(cond);
+    if (!claim) continue;
+    for (const Poly& number : {claim->number, PolyRing::Negate(claim->number)}) {
+      if (ProveNonNeg(number)) AddFact(PolyRing::AddConst(number, -1));
+    }
+  }
+}
+
 void AnalyzerCore::AddCondition(const PrimExpr& cond) {
   try {
     AddFacts(cond, /*negate=*/false);
+    AddExcluded();
   } catch (const PolyOverflow&) {
     // What was understood before the overflow still holds.
   }
@@ -359,25 +427,29 @@ void AnalyzerCore::AddCondition(const PrimExpr& cond) {
 
 void AnalyzerCore::DropConditionsFrom(size_t first) {
   if (first >= scopes_.size()) return;
-  const ConditionScope& scope = scopes_[first];
-  for (; tightened_.size() > scope.num_tightened; tightened_.pop_back()) {
+  ForgetFacts(scopes_[first].before);
+}
+
+AnalyzerCore::FactCounts AnalyzerCore::CountFacts() const {
+  return {facts_.size(), true_conds_.size(), tightened_.size(), congruent_.size()};
+}
+
+void AnalyzerCore::ForgetFacts(const FactCounts& before) {
+  for (; tightened_.size() > before.tightened; tightened_.pop_back()) {
     atoms_[tightened_.back().atom].bound = tightened_.back().before;
   }
-  for (; congruent_.size() > scope.num_congruent; congruent_.pop_back()) {
+  for (; congruent_.size() > before.congruent; congruent_.pop_back()) {
     atoms_[congruent_.back().atom].congruence = congruent_.back().before;
   }
-  facts_.resize(scope.num_facts);
-  true_conds_.resize(scope.num_true);
+  facts_.resize(before.facts);
+  true_conds_.resize(before.conditions);
   ++epoch_;
   memo_.clear();
 }
 
 void AnalyzerCore::ApplyConditions() {
   for (size_t i = 0; i < scopes_.size(); ++i) {
-    scopes_[i].num_facts = facts_.size();
-    scopes_[i].num_true = true_conds_.size();
-    scopes_[i].num_tightened = tightened_.size();
-    scopes_[i].num_congruent = congruent_.size();
+    scopes_[i].before = CountFacts();
     AddCondition(PrimExpr(scopes_[i].cond));
   }
 }
@@ -386,8 +458,7 @@ std::function<void()> AnalyzerCore::EnterConstraint(const PrimExpr& cond) {
   TVM_CHECK(cond.dtype().is_bool(), ValueError)
       << "Analyzer: a condition must be boolean, got " << cond << " of type " << cond.dtype();
   const int id = ++num_scopes_made_;
-  scopes_.push_back(
-      {id, cond, facts_.size(), true_conds_.size(), tightened_.size(), congruent_.size()});
+  scopes_.push_back({id, cond, CountFacts()});
   AddCondition(cond);
   return [this, id] { LeaveScope(id); };
 }

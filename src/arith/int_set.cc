@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/arith/int_set.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
@@ -72,7 +73,11 @@ class SetEvaluator {
       return lanes_known ? Eval(simple) : IntSet::Everything();
     }
     if (!e.dtype().is_int()) {
-      return DependsOnDomains(e) ? IntSet::Everything() : IntSet::SinglePoint(e);
+      if (!DependsOnDomains(e)) return IntSet::SinglePoint(e);
+      if (!e.dtype().is_bool()) return IntSet::Everything();
+      const std::optional<bool> truth = Truth(e);
+      if (truth) return IntSet::SinglePoint(make_const(e.dtype(), *truth ? 1 : 0));
+      return IntSet::Interval(make_const(e.dtype(), 0), make_const(e.dtype(), 1));
     }
     return EvalRange(e, e);
   }
@@ -101,6 +106,49 @@ class SetEvaluator {
   };
 
   Poly Normalize(const PrimExpr& e) { return core_->Reduce(core_->Normalize(e)); }
+
+  /*! \brief What a condition is for all values of the variables, if it is one thing. */
+  std::optional<bool> Truth(const PrimExpr& e) {
+    if (const auto* op = e.as<NotNode>()) {
+      const std::optional<bool> a = Truth(op->a);
+      return a ? std::optional<bool>(!*a) : std::nullopt;
+    }
+    const auto* both = e.as<AndNode>();
+    const auto* either = e.as<OrNode>();
+    if (both || either) {
+      const std::optional<bool> a = Truth(both ? both->a : either->a);
+      const std::optional<bool> b = Truth(both ? both->b : either->b);
+      const bool decides = either != nullptr;
+      if ((a && *a == decides) || (b && *b == decides)) return decides;
+      return a && b ? std::optional<bool>(!decides) : std::nullopt;
+    }
+    if (const auto* op = e.as<GTNode>()) return IsLess(op->b, op->a, 1);
+    if (const auto* op = e.as<GENode>()) return IsLess(op->b, op->a, 0);
+    if (const auto* op = e.as<LTNode>()) return IsLess(op->a, op->b, 1);
+    if (const auto* op = e.as<LENode>()) return IsLess(op->a, op->b, 0);
+    const auto* eq = e.as<EQNode>();
+    const auto* ne = e.as<NENode>();
+    if (!eq && !ne) return std::nullopt;
+    const PrimExpr a = eq ? eq->a : ne->a, b = eq ? eq->b : ne->b;
+    const std::optional<bool> above = IsLess(a, b, 0), below = IsLess(b, a, 0);
+    if ((above && !*above) || (below && !*below)) return ne != nullptr;
+    return above && below ? std::optional<bool>(eq != nullptr) : std::nullopt;
+  }
+
+  /*! \brief Whether `a` is at least `gap` below `b`. */
+  std::optional<bool> IsLess(const PrimExpr& a, const PrimExpr& b, int64_t gap) {
+    if (!a.dtype().is_int() || !a.dtype().is_scalar()) return std::nullopt;
+    try {
+      const Poly p = PolyRing::AddConst(PolyRing::Sub(Normalize(b), Normalize(a)), -gap);
+      const std::optional<Poly> low = End(p, /*upper=*/false, 0);
+      if (low && core_->ProveNonNeg(*low)) return true;
+      const std::optional<Poly> high = End(p, /*upper=*/true, 0);
+      if (high && core_->ProvePositive(PolyRing::Negate(*high))) return false;
+    } catch (const PolyOverflow&) {
+      // Too large to be compared.
+    }
+    return std::nullopt;
+  }
 
   // An expression mentions few of the variables that have a set.
   const Domain& DomainOf(AtomId id) {
@@ -202,12 +250,23 @@ class SetEvaluator {
       }
       return upper ? PolyRing::AddConst(atom.b, -1) : Poly();
     }
-    if (const auto* op = atom.expr.as<SelectNode>()) {
-      std::optional<Poly> t = End(Normalize(op->true_value), upper, depth + 1);
-      std::optional<Poly> f = End(Normalize(op->false_value), upper, depth + 1);
-      if (!t || !f) return std::nullopt;
-      Poly low = core_->MinZero(PolyRing::Sub(*t, *f));
-      return upper ? PolyRing::Sub(*t, low) : PolyRing::Add(*f, low);
+    const auto* select = atom.expr.as<SelectNode>();
+    const auto* call = atom.expr.as<CallNode>();
+    const bool branches = call && call->op.same_as(builtin::if_then_else());
+    if (select || branches) {
+      const PrimExpr chosen = select ? select->true_value : call->args[1];
+      const PrimExpr other = select ? select->false_value : call->args[2];
+      return FartherEnd(Normalize(chosen), Normalize(other), upper, depth);
+    }
+    if (call && call->op.same_as(builtin::likely())) {
+      return End(Normalize(call->args[0]), upper, depth + 1);
+    }
+    if (const auto* op = atom.expr.as<ModNode>()) {
+      const int64_t* divisor = as_const_int(op->b);
+      std::optional<Poly> lo = End(Normalize(op->a), false, depth + 1);
+      if (divisor != nullptr && *divisor > 0 && lo && core_->ProveNonNeg(*lo)) {
+        return End(core_->FloorMod(Normalize(op->a), PolyRing::Const(*divisor)), upper, depth + 1);
+      }
     }
     if (const auto* op = atom.expr.as<DivNode>()) {
       const int64_t* divisor = as_const_int(op->b);
@@ -231,6 +290,40 @@ class SetEvaluator {
     return PolyRing::Const(upper ? bound.hi : bound.lo);
   }
 
+  /*! \brief The lesser lower end, or the greater upper end, of two numbers. */
+  std::optional<Poly> FartherEnd(const Poly& x, const Poly& y, bool upper, int depth) {
+    std::optional<Poly> a = End(x, upper, depth + 1), b = End(y, upper, depth + 1);
+    if (!a || !b) return std::nullopt;
+    Poly low = core_->MinZero(PolyRing::Sub(*a, *b));
+    return core_->Reduce(upper ? PolyRing::Sub(*a, low) : PolyRing::Add(*b, low));
+  }
+
+  /*! \brief An end from the numbers that bound each atom; none if one has no such bound. */
+  std::optional<Poly> EndByNumbers(const Poly& p, bool upper, int depth) {
+    Interval sum{0, 0};
+    for (const Term& t : std::vector<Term>(p.terms)) {
+      Interval product{t.coef, t.coef};
+      const std::vector<AtomId> ids = ring_.Atoms(t.mono);
+      for (size_t i = 0, next = 0; i < ids.size(); i = next) {
+        std::optional<Poly> lo = PolyRing::Const(0), hi = lo;
+        if (Depends(ids[i])) {
+          lo = AtomEnd(ids[i], false, depth + 1), hi = AtomEnd(ids[i], true, depth + 1);
+        } else {
+          lo = NumberEnd(ids[i], false), hi = NumberEnd(ids[i], true);
+        }
+        if (!lo || !hi || !lo->IsConst() || !hi->IsConst()) return std::nullopt;
+        const Interval value{lo->ConstTerm(), hi->ConstTerm()};
+        Interval power = value;
+        for (next = i + 1; next < ids.size() && ids[next] == ids[i]; ++next) power = power * value;
+        if ((next - i) % 2 == 0) power.lo = std::max<int64_t>(power.lo, 0);
+        product = product * power;
+      }
+      sum = sum + product;
+    }
+    if (upper ? !sum.HasUpper() : !sum.HasLower()) return std::nullopt;
+    return PolyRing::Const(upper ? sum.hi : sum.lo);
+  }
+
   // Minima inside of each other that are taken apart: their cases multiply.
   static constexpr int kMaxCases = 4;
 
@@ -242,9 +335,16 @@ class SetEvaluator {
       AtomId id = Pick(p);
       if (id < 0) return p;
       Poly coef, rest;
-      if (!ring_.SplitLinear(p, id, &coef, &rest)) return std::nullopt;
+      if (!ring_.SplitLinear(p, id, &coef, &rest)) return EndByNumbers(p, upper, depth);
       int sign = Sign(coef, depth);
-      if (sign == 0) return std::nullopt;
+      if (sign == 0 && Depends(coef)) return EndByNumbers(p, upper, depth);
+      if (sign == 0) {
+        // One of the atom's ends gives the least, and the other the greatest.
+        std::optional<Poly> lo = AtomEnd(id, false, depth), hi = AtomEnd(id, true, depth);
+        if (!lo || !hi) return std::nullopt;
+        return FartherEnd(PolyRing::Add(rest, ring_.Mul(coef, *lo)),
+                          PolyRing::Add(rest, ring_.Mul(coef, *hi)), upper, depth);
+      }
       if (depth < kMaxCases && core_->atom(id).kind == Atom::kMinZero && Depends(rest)) {
         return EndOfMin(rest, PolyRing::Add(rest, ring_.Mul(coef, core_->atom(id).a)), sign > 0,
                         upper, depth);

@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/int_set.h>
 #include <tvm/arith/pattern.h>
+#include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
 #include <tvm/runtime/registry.h>
@@ -47,6 +48,9 @@ class Narrower {
     if (const auto* op = e.as<EQNode>()) return Equal(op->a, op->b, negate);
     if (const auto* op = e.as<NENode>()) return Equal(op->a, op->b, !negate);
     if (!Depends(e)) return negate ? PrimExpr(!e) : e;
+    if (const auto* call = e.as<CallNode>(); call && call->op.same_as(builtin::likely())) {
+      return likely(Visit(call->args[0], negate));
+    }
     return const_false();
   }
 
@@ -60,24 +64,20 @@ class Narrower {
     return found;
   }
 
-  IntSet ValuesOf(const PrimExpr& e) {
-    return Depends(e) ? EvalSet(e, domains_, &analyzer_) : IntSet::SinglePoint(e);
-  }
-
-  PrimExpr Less(const PrimExpr& a, const PrimExpr& b, bool strict) {
-    if (!Depends(a) && !Depends(b)) return strict ? a < b : a <= b;
-    if (!a.dtype().is_int()) return const_false();
-    IntSet low = ValuesOf(a), high = ValuesOf(b);
-    if (!low.HasUpperBound() || !high.HasLowerBound()) return const_false();
-    return strict ? low.max() < high.min() : low.max() <= high.min();
+  /*! \brief What the least value of high - low says; false if it has none. */
+  PrimExpr Less(const PrimExpr& low, const PrimExpr& high, bool strict) {
+    if (!Depends(low) && !Depends(high)) return strict ? low < high : low <= high;
+    if (!low.dtype().is_int()) return const_false();
+    // As one number: what both sides share is no reason to ask for more.
+    const IntSet gap = EvalSet(high - low, domains_, &analyzer_);
+    if (!gap.HasLowerBound()) return const_false();
+    const PrimExpr zero = make_zero(low.dtype());
+    return strict ? zero < gap.min() : zero <= gap.min();
   }
 
   PrimExpr Greater(const PrimExpr& a, const PrimExpr& b, bool strict) {
     if (!Depends(a) && !Depends(b)) return strict ? a > b : a >= b;
-    if (!a.dtype().is_int()) return const_false();
-    IntSet high = ValuesOf(a), low = ValuesOf(b);
-    if (!low.HasUpperBound() || !high.HasLowerBound()) return const_false();
-    return strict ? high.min() > low.max() : high.min() >= low.max();
+    return Less(b, a, strict);
   }
 
   PrimExpr Equal(const PrimExpr& a, const PrimExpr& b, bool negate) {

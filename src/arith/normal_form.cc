@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "analyzer_core.h"
 
@@ -19,6 +21,10 @@ namespace {
 
 // Larger products of sums stay products: expanding them helps no proof that we know of.
 constexpr size_t kMaxProductTerms = 200;
+// Of longer minima only constants are compared with each other.
+constexpr size_t kMaxComparedOperands = 5;
+// Masks whose number of values a number holds.
+constexpr int64_t kLargestMask = int64_t{1} << 61;
 
 bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
 
@@ -73,9 +79,11 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
     const auto* max = e.as<MaxNode>();
     if (min || max) {
       Poly a = Normalize(min ? min->a : max->a), b = Normalize(min ? min->b : max->b);
-      Poly low = MinZero(Reduce(PolyRing::Sub(a, b)));
-      // min(a, b) = b + min(a - b, 0), and the sum of minimum and maximum is a + b.
-      return min ? PolyRing::Add(b, low) : PolyRing::Sub(a, low);
+      if (min) return Least(a, b);
+      return PolyRing::Negate(Least(PolyRing::Negate(a), PolyRing::Negate(b)));
+    }
+    if (const auto* op = e.as<CallNode>()) {
+      if (std::optional<Poly> number = NormalizeBits(op)) return *number;
     }
     if (const auto* op = e.as<DivNode>()) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
@@ -409,6 +417,118 @@ Poly AnalyzerCore::MinZero(const Poly& d) {
   return CompoundAtom(Atom::kMinZero, d, Poly());
 }
 
+std::vector<Poly> AnalyzerCore::OperandsOfMinimum(const Poly& p) {
+  const Term* minimum = nullptr;
+  for (const Term& t : p.terms) {
+    if (t.coef != 1 || ring_.Atoms(t.mono).size() != 1) continue;
+    if (atoms_[ring_.Atoms(t.mono)[0]].kind != Atom::kMinZero) continue;
+    if (minimum != nullptr) return {p};
+    minimum = &t;
+  }
+  if (minimum == nullptr) return {p};
+  const Poly d = atoms_[ring_.Atoms(minimum->mono)[0]].a;
+  const Poly rest = PolyRing::Sub(p, PolyRing::FromTerm(*minimum));
+  std::vector<Poly> operands = OperandsOfMinimum(Reduce(PolyRing::Add(rest, d)));
+  for (Poly& more : OperandsOfMinimum(rest)) operands.push_back(std::move(more));
+  return operands;
+}
+
+Poly AnalyzerCore::LeastOf(std::vector<Poly> operands) {
+  // Constants last and the others by the numbers of their terms: one order for one set.
+  std::sort(operands.begin(), operands.end(), [this](const Poly& x, const Poly& y) {
+    if (IsEmittedFirst(x, y) != IsEmittedFirst(y, x)) return IsEmittedFirst(x, y);
+    return std::lexicographical_compare(x.terms.begin(), x.terms.end(), y.terms.begin(),
+                                        y.terms.end(), [](const Term& s, const Term& t) {
+                                          return std::tie(s.mono, s.coef) <
+                                                 std::tie(t.mono, t.coef);
+                                        });
+  });
+  operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+  for (size_t i = 0; i < operands.size() && operands.size() <= kMaxComparedOperands;) {
+    const bool needless = std::any_of(operands.begin(), operands.end(), [&](const Poly& other) {
+      return !(other == operands[i]) && ProveNonNeg(PolyRing::Sub(operands[i], other));
+    });
+    if (needless) {
+      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  Poly least = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) {
+    // min(a, b) = b + min(a - b, 0).
+    least = PolyRing::Add(operands[i], MinZero(Reduce(PolyRing::Sub(least, operands[i]))));
+  }
+  return least;
+}
+
+Poly AnalyzerCore::Least(const Poly& a, const Poly& b) {
+  if (std::optional<Poly> joined = LeastOfMaxima(a, b)) return *joined;
+  if (std::optional<Poly> quotient = LeastOfQuotients(a, b)) return *quotient;
+  std::vector<Poly> operands = OperandsOfMinimum(a);
+  for (Poly& more : OperandsOfMinimum(b)) operands.push_back(std::move(more));
+  if (operands.size() > 2) return LeastOf(std::move(operands));
+  return PolyRing::Add(b, MinZero(Reduce(PolyRing::Sub(a, b))));
+}
+
+std::optional<Poly> AnalyzerCore::LeastOfMaxima(const Poly& a, const Poly& b) {
+  // A maximum is the least of the contraries, negated.
+  std::vector<Poly> x = OperandsOfMinimum(PolyRing::Negate(a));
+  std::vector<Poly> y = OperandsOfMinimum(PolyRing::Negate(b));
+  if (x.size() < 2 && y.size() < 2) return std::nullopt;
+  std::vector<Poly> common, only_y;
+  for (Poly& p : y) {
+    const auto at = std::find(x.begin(), x.end(), p);
+    if (at == x.end()) {
+      only_y.push_back(std::move(p));
+    } else {
+      x.erase(at);
+      common.push_back(std::move(p));
+    }
+  }
+  if (common.empty()) return std::nullopt;
+  if (!x.empty() && !only_y.empty()) {
+    const Poly rest = Least(PolyRing::Negate(LeastOf(std::move(x))),
+                            PolyRing::Negate(LeastOf(std::move(only_y))));
+    common.push_back(PolyRing::Negate(rest));
+  }
+  return PolyRing::Negate(LeastOf(std::move(common)));
+}
+
+std::optional<Poly> AnalyzerCore::LeastOfQuotients(const Poly& a, const Poly& b) {
+  auto quotient = [this](const Poly& p) -> std::optional<Atom> {
+    if (p.terms.size() != 1 || p.terms[0].coef != 1) return std::nullopt;
+    const std::vector<AtomId>& ids = ring_.Atoms(p.terms[0].mono);
+    if (ids.size() != 1 || atoms_[ids[0]].kind != Atom::kFloorDiv) return std::nullopt;
+    return atoms_[ids[0]];
+  };
+  const std::optional<Atom> x = quotient(a), y = quotient(b);
+  if (!x || !y || !(x->b == y->b) || !x->b.IsConst() || x->b.ConstTerm() <= 0) return std::nullopt;
+  return FloorDiv(Least(x->a, y->a), x->b);
+}
+
+std::optional<Poly> AnalyzerCore::NormalizeBits(const CallNode* call) {
+  const bool left = call->op.same_as(builtin::shift_left());
+  const bool right = call->op.same_as(builtin::shift_right());
+  const bool mask = call->op.same_as(builtin::bitwise_and());
+  if ((!left && !right && !mask) || call->args.size() != 2) return std::nullopt;
+  if (call->args[0].dtype() != call->dtype || call->args[1].dtype() != call->dtype) {
+    return std::nullopt;
+  }
+  const Poly number = Normalize(call->args[1]);
+  const Poly value = number.IsConst() ? Normalize(call->args[0]) : Poly();
+  // Kernels that take packed data apart stay written in bits.
+  if (!number.IsConst() || value.IsConst() || HoldsData(value)) return std::nullopt;
+  const int64_t n = number.ConstTerm();
+  if (mask) {
+    const bool low_bits = n > 0 && n < kLargestMask && (n & (n + 1)) == 0;
+    return low_bits ? std::optional<Poly>(FloorMod(value, PolyRing::Const(n + 1))) : std::nullopt;
+  }
+  if (n < 0 || n >= std::min(call->dtype.bits(), 32) - 1) return std::nullopt;
+  const int64_t power = int64_t{1} << n;
+  return left ? PolyRing::Scale(value, power) : FloorDiv(value, PolyRing::Const(power));
+}
+
 Poly AnalyzerCore::WithoutQuotient(const Poly& a, const Poly& b) {
   return PolyRing::Sub(a, ring_.Mul(b, FloorDiv(a, b)));
 }
@@ -424,6 +544,47 @@ std::optional<Poly> AnalyzerCore::JoinWithOther(const Poly& p, const Poly& rest,
       Poly joined = PolyRing::Add(rest, ring_.Mul(k, WithoutQuotient(other.a, other.b)));
       if (joined.terms.size() > p.terms.size()) continue;
       joined = Reduce(std::move(joined));
+      if (joined.terms.size() < p.terms.size()) return joined;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Poly> AnalyzerCore::JoinRemainders(const Poly& p, AtomId id) {
+  const Atom atom = atoms_[id];
+  Poly k, others;
+  if (atom.kind == Atom::kOpaque) {
+    // Rounded towards zero: k * truncmod(a, b) + k * b * truncdiv(a, b) is k * a.
+    const auto* mod = atom.expr.as<ModNode>();
+    if (mod == nullptr || !IsIndex(atom.expr) || !ring_.SplitLinear(p, id, &k, &others)) {
+      return std::nullopt;
+    }
+    const AtomId quotient = OpaqueAtom(Div(mod->a, mod->b));
+    Poly k_quotient, rest;
+    if (!ring_.Mentions(others, quotient) ||
+        !ring_.SplitLinear(others, quotient, &k_quotient, &rest) ||
+        !(k_quotient == ring_.Mul(k, Normalize(mod->b)))) {
+      return std::nullopt;
+    }
+    return PolyRing::Add(rest, ring_.Mul(k, Normalize(mod->a)));
+  }
+  // k * (a mod b) + k * b * (q mod m) is k * ((a + b * (q - floor(a / b))) mod (b * m)).
+  if (atom.kind != Atom::kFloorMod || !ring_.SplitLinear(p, id, &k, &others)) return std::nullopt;
+  const Poly wanted = ring_.Mul(k, atom.b);
+  for (const Term& t : others.terms) {
+    for (AtomId high : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+      const Atom digit = atoms_[high];
+      Poly k_high, rest;
+      if (digit.kind != Atom::kFloorMod || !ring_.SplitLinear(others, high, &k_high, &rest) ||
+          !(k_high == wanted)) {
+        continue;
+      }
+      const Poly quotient = FloorDiv(atom.a, atom.b);
+      const Poly gap = Reduce(PolyRing::Sub(digit.a, quotient));
+      if (gap.terms.size() >= std::max<size_t>(digit.a.terms.size(), 1)) continue;
+      if (!ProvePositive(atom.b) || !ProvePositive(digit.b)) continue;
+      const Poly whole = PolyRing::Add(atom.a, ring_.Mul(atom.b, gap));
+      Poly joined = PolyRing::Add(rest, ring_.Mul(k, FloorMod(whole, ring_.Mul(atom.b, digit.b))));
       if (joined.terms.size() < p.terms.size()) return joined;
     }
   }
@@ -486,6 +647,19 @@ Poly AnalyzerCore::Reduce(Poly p) {
       }
     }
   }
+  for (bool changed = p.terms.size() >= 2; changed;) {
+    changed = false;
+    for (const Term& t : std::vector<Term>(p.terms)) {
+      for (AtomId id : std::vector<AtomId>(ring_.Atoms(t.mono))) {
+        if (changed) break;
+        std::optional<Poly> joined = JoinRemainders(p, id);
+        if (!joined) continue;
+        p = std::move(*joined);
+        changed = true;
+      }
+      if (changed) break;
+    }
+  }
   // k * a - k * b * floor(a / b) is k * (a mod b).
   for (bool changed = p.terms.size() >= 2; changed;) {
     changed = false;
@@ -498,9 +672,15 @@ Poly AnalyzerCore::Reduce(Poly p) {
       const int64_t k = -(t.coef / divisor);
       Poly rest = PolyRing::Sub(p, PolyRing::FromTerm(t));
       rest = PolyRing::AddScaled(rest, div.a, -k);
-      if (rest.terms.size() + 2 > p.terms.size()) continue;
+      if (rest.terms.size() + 1 > p.terms.size() ||
+          (rest.terms.size() + 1 == p.terms.size() && !rest.IsConst())) {
+        continue;
+      }
       Poly joined = PolyRing::AddScaled(rest, FloorMod(div.a, div.b), k);
-      if (joined.terms.size() >= p.terms.size()) continue;
+      if (joined.terms.size() > p.terms.size() ||
+          (joined.terms.size() == p.terms.size() && !IsShorter(joined, p))) {
+        continue;
+      }
       p = std::move(joined);
       changed = true;
       break;

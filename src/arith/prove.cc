@@ -7,6 +7,7 @@
 #include <tvm/expr/substitute.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "analyzer_core.h"
@@ -25,12 +26,33 @@ constexpr int kMaxDepth = 20;
 constexpr int64_t kMostVScale = 1024;
 // Terms that the shift to the lower corner may produce.
 constexpr int kMaxShiftTerms = 512;
+// Ways in which one fact is scaled before it is taken off.
+constexpr size_t kMaxScales = 3;
+// Quotients by numbers whose common multiple is larger are not brought to one divisor.
+constexpr int64_t kLargestCommonDivisor = int64_t{1} << 20;
+
+/*! \brief The values of `bound` that are congruent; `bound` itself if there are none. */
+Interval Tighten(Interval bound, Congruence c) {
+  Interval out = bound;
+  if (c.coeff == 0) {
+    out = IntersectIntervals(bound, {c.base, c.base});
+  } else if (c.coeff > 1) {
+    const int64_t far = int64_t{1} << 61;
+    if (bound.lo > -far && bound.lo < far && c.coeff < far) {
+      out.lo = bound.lo + FloorModInt(c.base - FloorModInt(bound.lo, c.coeff), c.coeff);
+    }
+    if (bound.hi > -far && bound.hi < far && c.coeff < far) {
+      out.hi = bound.hi - FloorModInt(FloorModInt(bound.hi, c.coeff) - c.base, c.coeff);
+    }
+  }
+  return out.lo <= out.hi ? out : bound;
+}
 
 }  // namespace
 
 Interval AnalyzerCore::BoundOfAtom(AtomId id) {
   const Atom& atom = atoms_[id];
-  if (atom.kind == Atom::kVar && !atom.has_range) return atom.bound;
+  if (atom.kind == Atom::kVar && !atom.has_range) return Tighten(atom.bound, atom.congruence);
   if (atom.cached_epoch == epoch_) return atom.cached;
   Interval out;
   switch (atom.kind) {
@@ -69,6 +91,7 @@ Interval AnalyzerCore::BoundOfAtom(AtomId id) {
   Atom& result = atoms_[id];
   out = IntersectIntervals(out, result.bound);
   if (out.lo > out.hi) out = result.bound;
+  if (result.kind == Atom::kVar) out = Tighten(out, result.congruence);
   result.cached = out;
   result.cached_epoch = epoch_;
   return out;
@@ -149,6 +172,16 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
       if (a.lo >= 0 && b.lo >= 0) return {0, std::min(a.hi, b.hi)};
       if (b.lo >= 0) return {0, b.hi};
     }
+    const bool either = op->op.same_as(builtin::bitwise_or());
+    if (either || op->op.same_as(builtin::bitwise_xor())) {
+      const Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
+      const int64_t most = std::max(a.hi, b.hi);
+      if (a.lo >= 0 && b.lo >= 0 && most < kLargestCommonDivisor) {
+        int64_t bits = 1;
+        while (bits <= most) bits *= 2;
+        return {either ? std::max(a.lo, b.lo) : 0, bits - 1};
+      }
+    }
   }
   return type;
 }
@@ -188,6 +221,38 @@ Interval AnalyzerCore::BoundByOperands(const PrimExpr& e) {
   return Interval();
 }
 
+Interval AnalyzerCore::BoundOverCommonDivisor(const Poly& p) {
+  // Quotients forget what their dividends share: with floor(x / c) = (x - x mod c) / c for each of
+  // them, common terms cancel.
+  int64_t divisor = 1;
+  for (const Term& t : p.terms) {
+    const std::vector<AtomId>& ids = ring_.Atoms(t.mono);
+    if (ids.size() != 1 || atoms_[ids[0]].kind != Atom::kFloorDiv) continue;
+    const Poly& by = atoms_[ids[0]].b;
+    if (!by.IsConst() || by.ConstTerm() <= 0 || by.ConstTerm() > kLargestCommonDivisor) return {};
+    divisor = std::lcm(divisor, by.ConstTerm());
+    if (divisor > kLargestCommonDivisor) return {};
+  }
+  if (divisor == 1 || p.terms.size() < 2) return {};
+  Poly scaled;
+  for (const Term& t : std::vector<Term>(p.terms)) {
+    const std::vector<AtomId> ids = ring_.Atoms(t.mono);
+    if (ids.size() != 1 || atoms_[ids[0]].kind != Atom::kFloorDiv) {
+      scaled = PolyRing::AddScaled(scaled, PolyRing::FromTerm(t), divisor);
+      continue;
+    }
+    const Atom quotient = atoms_[ids[0]];
+    const Poly whole = PolyRing::Sub(quotient.a, FloorMod(quotient.a, quotient.b));
+    scaled =
+        PolyRing::AddScaled(scaled, whole, CheckedMul(t.coef, divisor / quotient.b.ConstTerm()));
+  }
+  const Interval bound = Bound(scaled);
+  Interval out;
+  if (bound.HasLower()) out.lo = -FloorDivInt(-bound.lo, divisor);
+  if (bound.HasUpper()) out.hi = FloorDivInt(bound.hi, divisor);
+  return out;
+}
+
 Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
   if (e.dtype().is_uint() || e.dtype().is_bool()) {
     Interval type = IntervalOfType(e.dtype());
@@ -198,7 +263,7 @@ Interval AnalyzerCore::BoundOfExpr(const PrimExpr& e) {
   if (!e.dtype().is_int() || !e.dtype().is_scalar()) return Interval();
   try {
     const Poly p = Reduce(Normalize(e));
-    const Interval bound = Bound(p);
+    const Interval bound = IntersectIntervals(Bound(p), BoundOverCommonDivisor(p));
     // Sums with a minimum forget that it is one of two operands.
     return MentionsMinimum(p) ? IntersectIntervals(bound, BoundByOperands(e)) : bound;
   } catch (const PolyOverflow&) {
@@ -287,6 +352,7 @@ bool AnalyzerCore::Prove(const Poly& unreduced, int depth) {
     }
     Interval bound = BoundOfAtom(id), type = IntervalOfType(atom.expr.dtype());
     bool has_lower = bound.lo > type.lo, has_upper = bound.hi < type.hi;
+    if (atom.kind == Atom::kOpaque && ProveBothBranches(atom.expr, coef, rest, depth)) return true;
     if (!atom.has_range && !has_lower && !has_upper) continue;
     int sign = SignOf(coef, depth);
     if (sign == 0) continue;
@@ -326,11 +392,89 @@ bool AnalyzerCore::ProveFromFact(const Poly& p, const Poly& fact, int depth) {
     return t.mono != kUnitMono && std::any_of(p.terms.begin(), p.terms.end(),
                                               [&t](const Term& s) { return s.mono == t.mono; });
   });
-  if (!related) return false;
-  ++fact_depth_;
-  const bool proved = Prove(PolyRing::Sub(p, fact), depth + 1);
-  --fact_depth_;
-  return proved;
+  std::vector<Term> scales;
+  if (related) scales.push_back({kUnitMono, 1});
+  int64_t multiple = 1;
+  for (const Term& t : p.terms) {
+    for (const Term& s : fact.terms) {
+      Term scale{kUnitMono, 1};
+      if (t.mono == kUnitMono || s.mono == kUnitMono || (t.coef > 0) != (s.coef > 0) ||
+          !ring_.DivMono(t.mono, s.mono, &scale.mono)) {
+        continue;
+      }
+      if (scale.mono == kUnitMono && s.coef != t.coef && s.coef % t.coef == 0) {
+        multiple = s.coef / t.coef;
+      }
+      scale.coef = t.coef / s.coef;
+      if (t.coef % s.coef != 0 || scales.size() > kMaxScales ||
+          std::find(scales.begin(), scales.end(), scale) != scales.end()) {
+        continue;
+      }
+      const std::vector<AtomId> factors = ring_.Atoms(scale.mono);
+      if (std::all_of(factors.begin(), factors.end(),
+                      [this](AtomId id) { return BoundOfAtom(id).lo >= 0; })) {
+        scales.push_back(scale);
+      }
+    }
+  }
+  auto follows = [&](const Poly& rest) {
+    ++fact_depth_;
+    const bool proved = Prove(rest, depth + 1);
+    --fact_depth_;
+    return proved;
+  };
+  if (std::any_of(scales.begin(), scales.end(), [&](const Term& scale) {
+        return follows(PolyRing::Sub(p, ring_.MulTerm(fact, scale)));
+      })) {
+    return true;
+  }
+  // Whole numbers whose multiple is above -multiple are not negative.
+  return multiple > 1 && follows(PolyRing::AddConst(
+                             PolyRing::Sub(PolyRing::Scale(p, multiple), fact), multiple - 1));
+}
+
+bool AnalyzerCore::ProveBothBranches(const PrimExpr& e, const Poly& coef, const Poly& rest,
+                                     int depth) {
+  PrimExpr cond, values[2];
+  if (const auto* op = e.as<SelectNode>()) {
+    cond = op->condition, values[0] = op->true_value, values[1] = op->false_value;
+  } else if (const auto* call = e.as<CallNode>();
+             call && call->op.same_as(builtin::if_then_else())) {
+    cond = call->args[0], values[0] = call->args[1], values[1] = call->args[2];
+  }
+  if (!cond.defined() || !cond.dtype().is_scalar()) return false;
+  std::vector<Poly> facts[2];
+  Poly goals[2];
+  {
+    WithoutAssumptions apart(&assumed_);
+    for (int i = 0; i < 2; ++i) {
+      goals[i] = Reduce(PolyRing::Add(rest, ring_.Mul(coef, Normalize(values[i]))));
+    }
+    CollectClaims(cond, &facts[0]);
+    if (facts[0].size() == 1 && !cond.as<AndNode>()) {
+      facts[1].push_back(PolyRing::AddConst(PolyRing::Negate(facts[0][0]), -1));
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    const size_t before = assumed_.size();
+    assumed_.insert(assumed_.end(), facts[i].begin(), facts[i].end());
+    const bool proved = Prove(goals[i], depth + 1);
+    assumed_.resize(before);
+    if (!proved) return false;
+  }
+  return true;
+}
+
+void AnalyzerCore::CollectClaims(const PrimExpr& cond, std::vector<Poly>* facts) {
+  if (const auto* both = cond.as<AndNode>()) {
+    CollectClaims(both->a, facts);
+    CollectClaims(both->b, facts);
+    return;
+  }
+  const std::optional<Claim> claim = ClaimOf(cond);
+  if (!claim || claim->kind == Claim::kNonZero) return;
+  facts->push_back(claim->number);
+  if (claim->kind == Claim::kZero) facts->push_back(PolyRing::Negate(claim->number));
 }
 
 bool AnalyzerCore::ProveCompound(const Poly& p, AtomId id, const Poly& coef, const Poly& rest,

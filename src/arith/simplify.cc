@@ -384,6 +384,8 @@ PrimExpr AnalyzerCore::SimplifyBool(const PrimExpr& e) {
     if (const auto* le = a.as<LENode>(); index(le)) return Simplify(LT(le->b, le->a));
     if (const auto* eq = a.as<EQNode>(); index(eq)) return NE(eq->a, eq->b);
     if (const auto* ne = a.as<NENode>(); index(ne)) return EQ(ne->a, ne->b);
+    if (const auto* both = a.as<AndNode>()) return Simplify(Or(Not(both->a), Not(both->b)));
+    if (const auto* either = a.as<OrNode>()) return Simplify(And(Not(either->a), Not(either->b)));
     return Known(a.same_as(op->a) ? e : PrimExpr(Not(a)));
   }
   PrimExpr out = CompareWithMinimum(e);
@@ -466,6 +468,25 @@ Poly AnalyzerCore::WithoutRemainder(Poly p) {
   return p;
 }
 
+bool AnalyzerCore::IsRemainder(const Poly& p) {
+  if (p.terms.size() != 1 || HoldsData(p)) return false;
+  const std::vector<AtomId>& factors = ring_.Atoms(p.terms[0].mono);
+  return factors.size() == 1 && atoms_[factors[0]].kind == Atom::kFloorMod;
+}
+
+PrimExpr AnalyzerCore::AnyFactorIsZero(const Poly& p, DataType dtype) {
+  if (p.terms.size() != 1 || HoldsData(p)) return PrimExpr();
+  std::vector<AtomId> factors = ring_.Atoms(p.terms[0].mono);
+  if (factors.size() < 2) return PrimExpr();
+  factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
+  PrimExpr any;
+  for (AtomId id : factors) {
+    PrimExpr zero = EQ(EmitAtom(id, dtype), make_zero(dtype));
+    any = any.defined() ? PrimExpr(Or(any, zero)) : zero;
+  }
+  return any;
+}
+
 PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
   PrimExpr left, right;
   bool strict = false, equality = false, negated = false;
@@ -502,9 +523,13 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     if (ProvePositive(p) || ProvePositive(PolyRing::Negate(p))) return constant(negated);
     if (ProveNonNeg(p) && ProveNonNeg(PolyRing::Negate(p))) return constant(!negated);
     for (Term& t : p.terms) t.coef /= g;
+    if (PrimExpr any = AnyFactorIsZero(p, dtype); any.defined()) {
+      return Simplify(negated ? PrimExpr(Not(any)) : any);
+    }
   } else {
     if (ProveNonNeg(p)) return constant(true);
     if (ProvePositive(PolyRing::Negate(p))) return constant(false);
+    if (IsRemainder(p) && Bound(p).hi == 0) return Simplify(EQ(Emit(p, dtype), make_zero(dtype)));
     int64_t g = PolyRing::Content(p, /*with_const=*/false);
     if (g > 1) {
       int64_t number = p.ConstTerm();
@@ -563,6 +588,10 @@ PrimExpr AnalyzerCore::SimplifyCompare(const PrimExpr& e) {
     out = strict ? PrimExpr(LT(a, b)) : PrimExpr(LE(a, b));
   }
   if (data && !KeepsData(e, out)) return PrimExpr();
+  // Minima may come apart on their way to the other side.
+  if (MentionsMinimum(p) && ExprSize(out) > ExprSize(left) + ExprSize(right) + 1) {
+    return PrimExpr();
+  }
   return KeepIfSame(e, out);
 }
 

@@ -85,12 +85,25 @@ bool is_const_power_of_two_integer(const PrimExpr& x, int* shift) {
   return true;
 }
 
-TVM_REGISTER_GLOBAL("tir._const_int").set_body_typed([](int64_t value, DataType dtype) {
-  return make_const(dtype, value);
-});
-TVM_REGISTER_GLOBAL("tir._const_float").set_body_typed([](double value, DataType dtype) {
-  return make_const(dtype, value);
-});
+namespace {
+
+/*! \brief A literal that a user wrote: refused where its type has no number near it. */
+template <typename T>
+PrimExpr Literal(T value, DataType dtype) {
+  PrimExpr literal = make_const(dtype, value);
+  const auto* lanes = literal.as<BroadcastNode>();
+  const auto* imm = (lanes ? lanes->value : literal).as<FloatImmNode>();
+  const bool finite = std::isfinite(static_cast<double>(value));
+  TVM_CHECK(imm == nullptr || !finite || std::isfinite(imm->value), ValueError)
+      << "const: " << value << " does not fit " << dtype << "; its greatest number is "
+      << max_value(dtype.element_of()) << ", and infinity is written float(\"inf\")";
+  return literal;
+}
+
+}  // namespace
+
+TVM_REGISTER_GLOBAL("tir._const_int").set_body_typed(Literal<int64_t>);
+TVM_REGISTER_GLOBAL("tir._const_float").set_body_typed(Literal<double>);
 
 }  // namespace tir
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -108,10 +109,19 @@ class IntImm(ConstExpr):
 
 @tvm._ffi.register_object("FloatImm")
 class FloatImm(ConstExpr):
-    """Floating-point literal, rounded to its type."""
+    """Floating-point literal, rounded to its type.
+
+    Raises
+    ------
+    ValueError : the type is no scalar of floating point, or a finite value is too large for it.
+    """
 
     def __init__(self, dtype: str, value: float, span: Span | None = None) -> None:
         self.__init_handle_by_constructor__(_ffi_api.FloatImm, dtype, value, span)
+        if math.isfinite(value) and not math.isfinite(self.value):
+            raise ValueError(
+                f"FloatImm: {value} does not fit {dtype}; infinity is written float('inf')"
+            )
 
     def __float__(self) -> float:
         return self.value

@@ -279,6 +279,37 @@ def extern(
     )
 
 
+def _split_parameters(
+    name: str, primfunc: tir.PrimFunc, buffers: list[tir.Buffer], num_inputs: int
+) -> tuple[list[tir.Buffer], list[tir.Buffer]]:
+    """The parameters that `num_inputs` tensors stand for, and those that are outputs."""
+    read: set[Any] = set()
+    written: set[Any] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tir.BufferLoad):
+            read.add(node.buffer.data)
+        elif isinstance(node, tir.BufferStore):
+            written.add(node.buffer.data)
+        elif isinstance(node, tir.Var) and any(node.same_as(b.data) for b in buffers):
+            # The pointer goes to a call, which may do anything.
+            read.add(node)
+            written.add(node)
+
+    tir.stmt_functor.post_order_visit(primfunc.body, visit)
+    behind = buffers[num_inputs:]
+    if not all(buffer.data in written for buffer in behind):
+        behind = [b for b in buffers if b.data in written and b.data not in read]
+    before = [b for b in buffers if not any(b.same_as(other) for other in behind)]
+    if len(before) != num_inputs or not behind:
+        raise ValueError(
+            f"{name}: {num_inputs} inputs leave no outputs among the {len(buffers)} parameters of "
+            f"the function, of which it writes {[b.name for b in buffers if b.data in written]}; "
+            "give a tensor for each other parameter"
+        )
+    return before, behind
+
+
 def extern_primfunc(
     input_tensors: Sequence[Tensor],
     primfunc: tir.PrimFunc,
@@ -290,8 +321,9 @@ def extern_primfunc(
 
     Parameters
     ----------
-    input_tensors : one for each of the function's first buffer parameters; those that follow are
-        the outputs.
+    input_tensors : one for each buffer parameter that is no output, in their order. Outputs are the
+        parameters behind them if all of those are written, otherwise those that are written and
+        not read.
     primfunc : takes buffers only; its buffers are read and written as their tensors are.
 
     Returns
@@ -300,7 +332,8 @@ def extern_primfunc(
 
     Raises
     ------
-    ValueError : a parameter is no buffer, or does not fit its tensor, or none is left as output.
+    ValueError : a parameter is no buffer, or does not fit its tensor, or the number of tensors
+        does not leave the outputs.
     """
     name = name or "extern_primfunc"
     buffers = []
@@ -308,12 +341,7 @@ def extern_primfunc(
         if param not in primfunc.buffer_map:
             raise ValueError(f"{name}: parameter {param} is no buffer; pass buffers only")
         buffers.append(primfunc.buffer_map[param])
-    inputs, outputs = buffers[: len(input_tensors)], buffers[len(input_tensors) :]
-    if not outputs:
-        raise ValueError(
-            f"{name}: {len(input_tensors)} inputs leave no output among the {len(buffers)} "
-            "parameters of the function"
-        )
+    inputs, outputs = _split_parameters(name, primfunc, buffers, len(input_tensors))
     for tensor, buffer in zip(input_tensors, inputs):
         if str(tensor.dtype) != str(buffer.dtype) or not tvm.ir.structural_equal(
             tensor.shape, buffer.shape

@@ -7,7 +7,7 @@ import tvm
 from tvm import te, tir
 from tvm.testing.index_exprs import evaluate
 
-x, y = te.var("x"), te.var("y")
+x, y, z = te.var("x"), te.var("y"), te.var("z")
 b = te.var("b", "bool")
 div, mod = te.floordiv, te.floormod
 
@@ -43,8 +43,32 @@ FORMS = [
     (x + 1 < 5, x < 4),
     (x + 1 <= y, x < y),
     (x < y + 1, x <= y),
-    (div(te.min(x * 6, y), 2), te.min(div(y, 2), x * 3)),
-    (div(te.max(x, 10), 4), te.max(2, div(x, 4))),
+    (div(te.min(x * 6, y), 2), te.min(x * 3, div(y, 2))),
+    (div(te.max(x, 10), 4), te.max(div(x, 4), 2)),
+    (div(x + 2, 4) * 4 >= x, mod(x + 2, 4) <= 2),
+    (te.max(x, y) < z, te.max(x, y) < z),
+    (mod(x, 4) <= 0, tir.EQ(mod(x, 4), 0)),
+    (tir.EQ(x * y, 0), tir.Or(tir.EQ(x, 0), tir.EQ(y, 0))),
+    (tir.NE(x * y, 0), tir.And(tir.NE(x, 0), tir.NE(y, 0))),
+    (tir.Not(tir.And(x < y, b)), tir.Or(y <= x, tir.Not(b))),
+    (tir.Not(tir.Or(x < y, b)), tir.And(y <= x, tir.Not(b))),
+    # Operands stand as their variables were met, numbers last.
+    (te.min(x, y) * 4, te.min(x, y) * 4),
+    (te.min(10, x), te.min(x, 10)),
+    # Each operand of nested ones once.
+    (te.max(te.max(x, 1), 10), te.max(x, 10)),
+    (te.max(te.max(x, 4), te.max(y, 4)), te.max(te.max(x, y), 4)),
+    (te.min(x, te.min(y, z)), te.min(te.min(x, y), z)),
+    (te.max(te.min(x, y), te.min(z, x)), te.min(x, te.max(y, z))),
+    (te.max(te.min(x, y), te.min(te.min(z, y), x)), te.min(x, y)),
+    (te.min(div(x, 4), div(y, 4)), div(te.min(x, y), 4)),
+    # Digits side by side.
+    (mod(div(x, 4), 8) * 4 + mod(x, 4), mod(x, 32)),
+    (mod(y + div(x, 4), 8) * 4 + mod(x, 4), mod(y * 4 + x, 32)),
+    (te.truncdiv(x, 4) * 4 + te.truncmod(x, 4), x),
+    # Bits of what is no data.
+    (tir.bitwise_and(x, 7), mod(x, 8)),
+    (tir.shift_left(tir.shift_right(x, 3), 3), div(x, 8) * 8),
     (tir.Select(b, x, y) + tir.Select(b, 1, 2), tir.Select(b, x + 1, y + 2)),
     (tir.Select(b, x, y) - x, tir.Select(b, 0, y - x)),
     (x - tir.Select(b, y, x), tir.Select(b, x - y, 0)),

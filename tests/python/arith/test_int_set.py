@@ -45,9 +45,44 @@ def test_values_of_an_expression_over_intervals(expr, low, high):
     assert_interval(arith.eval_set(expr, domains), low, high)
 
 
-def test_an_unknown_sign_gives_an_unbounded_set():
+def test_an_unknown_sign_leaves_both_ends():
     found = arith.eval_set(X * N, {X: interval(0, 5)})
-    assert found.is_everything()
+    assert_interval(found, te.min(N, 0) * 5, te.max(N, 0) * 5)
+
+
+@pytest.mark.parametrize(
+    ("expr", "low", "high"),
+    [
+        (X * X, 0, 9),
+        (X * Y, -12, 12),
+        (tir.truncmod(Y, 10), 0, 4),
+        (tir.truncmod(Y + 11, 10), 1, 5),
+        (tir.truncmod(X, 2), -1, 1),
+        (tir.if_then_else(N > 2, X, Y), -3, 4),
+        (tir.if_then_else(N > 2, N, Y), te.min(N, 0), te.max(N, 4)),
+    ],
+)
+def test_products_remainders_and_branches(expr, low, high):
+    assert_interval(arith.eval_set(expr, {X: interval(-3, 3), Y: interval(0, 4)}), low, high)
+
+
+@pytest.mark.parametrize(
+    ("cond", "low", "high"),
+    [
+        (X < Y + 7, True, True),
+        (X > Y + 3, False, False),
+        (X < Y, False, True),
+        (X + N <= N + 3, True, True),
+        (tir.EQ(X, Y + 4), False, False),
+        (tir.NE(X, Y + 4), True, True),
+        (tir.all(X < 4, Y < 5, N > 0), False, True),
+        (tir.any(N > 0, Y < 5), True, True),
+        (tir.Not(Y < 5), False, False),
+    ],
+)
+def test_sets_of_conditions(cond, low, high):
+    found = arith.eval_set(cond, {X: interval(-3, 3), Y: interval(0, 4)})
+    assert (bool(found.min_value), bool(found.max_value)) == (low, high)
 
 
 def test_union_and_intersection_use_what_is_known():
@@ -69,6 +104,8 @@ def test_linear_forms_have_one_coefficient_for_each_variable():
 def test_clip_bounds_are_found_for_single_variables():
     found = arith.detect_clip_bound(tvm.tir.all(X >= N, X < N + 8), [X])
     assert_interval(interval(*found), N, N + 7)
+    found = arith.detect_clip_bound(tvm.tir.all(X * 3 >= N, X * 4 + 1 < N), [X])
+    assert_interval(interval(*found), (N + 2) // 3, (N - 2) // 4)
     assert len(arith.detect_clip_bound(X + Y < 8, [X, Y])) == 0
 
 
@@ -172,7 +209,7 @@ def test_deduced_bounds_of_affine_conditions_are_tight(
     parts=st.lists(
         st.tuples(
             st.sampled_from([tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ]),
-            st.sampled_from([X, Y, X + N, N - Y, X - 3, 2 - Y]),
+            st.sampled_from([X, Y, X + N, N - Y, X - 3, 2 - Y, X * 3 - 1, N - Y * 2]),
             st.sampled_from([N, N * 2, N // 2, tir.IntImm("int32", 4)]),
         ),
         min_size=1,

@@ -79,6 +79,8 @@ def test_diagonals_and_gaps_are_no_boxes():
         (tir.any(i < n, j < 2), i < n),
         (tir.Not(i + j < 4), i >= 4),
         (tir.EQ(i, j), tir.const(False, "bool")),
+        (i * 2 + j > j, i > 0),
+        (tir.likely(i + j < 16), tir.likely(i < 13)),
     ],
 )
 def test_predicates_without_a_variable(before, after):

@@ -78,7 +78,7 @@ def test_data_keeps_its_value_wherever_the_program_does_not_overflow(left, right
     "expr",
     [
         0 - tir.Max(A, B),
-        int8(16) - tir.Max(int8(7), A),
+        int8(16) - tir.Max(A, int8(7)),
         tir.FloorMod(A - int8(8), int8(7)),
     ],
 )

@@ -79,6 +79,44 @@ def test_convolutions_of_few_bits(layout, packed, unipolar):
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda x, w: relay.nn.bitserial_dense(x, w, units=6), "units is 6, the weight has 7"),
+        (
+            lambda x, w: relay.nn.bitserial_conv2d(x, w, channels=5, kernel_size=(3, 2)),
+            "channels is 5, the weight has 4",
+        ),
+        (
+            lambda x, w: relay.nn.bitserial_conv2d(x, w, kernel_size=(3, 3)),
+            r"kernel_size\[1\] is 3, the weight has 2",
+        ),
+        (
+            lambda g, x: relay.nn.conv2d_backward_weight(g, x, channels=5, kernel_size=(3, 2)),
+            "channels is 5, grad has 4",
+        ),
+        (
+            lambda g, x: relay.nn.conv2d_backward_weight(g, x, kernel_size=(3, 3)),
+            r"makes 4 columns of data \[1, 32, 7, 6\].* grad has 5",
+        ),
+        (
+            lambda g, x: relay.nn.conv2d_backward_weight(g, x, groups=3, kernel_size=(3, 2)),
+            "3 groups do not divide the 32 channels of data",
+        ),
+    ],
+)
+def test_sizes_that_tensors_do_not_have_are_refused(call, problem):
+    if "bitserial_dense" in call.__code__.co_names:
+        shapes = [(5, 64), (7, 64)]
+    elif "bitserial_conv2d" in call.__code__.co_names:
+        shapes = [(1, 32, 7, 6), (4, 32, 3, 2)]
+    else:
+        shapes = [(1, 4, 5, 5), (1, 32, 7, 6)]
+    arrays = [np.zeros(shape, "uint8") for shape in shapes]
+    with pytest.raises(ValueError, match=problem):
+        run(call, *arrays)
+
+
 def test_words_must_fill_dimensions():
     with pytest.raises(ValueError, match="words of 32 bits do not divide 33 elements"):
         topi.nn.bitpack(tvm.te.placeholder((2, 33), "uint8"), 1, 1, 1, "uint32")

@@ -18,6 +18,29 @@ def run(outputs, inputs, *arrays):
     return [r.numpy() for r in results]
 
 
+def test_what_a_function_writes_decides_on_its_outputs():
+    buffers = [tir.decl_buffer((4,), name=name) for name in "abc"]
+    a, b, c = buffers
+    i = tir.Var("i", "int32")
+    params = [tir.Var(f"{buffer.name}_handle", "handle") for buffer in buffers]
+
+    def function(target, value):
+        body = tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.BufferStore(target, value, [i]))
+        return tir.PrimFunc(params, body, buffer_map=dict(zip(params, buffers)))
+
+    A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
+    x, y = np.arange(4, dtype="float32"), np.full(4, 2, "float32")
+    for func, expected in [
+        (function(c, a[i] - b[i]), x - y),
+        (function(c, a[i] - b[i] + c[i]), x - y),
+        (function(a, b[i] - c[i]), x - y),
+    ]:
+        (found,) = run([te.extern_primfunc([A, B], func)], [A, B], x, y)
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match=r"of which it writes \['c'\]; give a tensor"):
+        te.extern_primfunc([A], function(c, a[i] - b[i]))
+
+
 def test_two_inputs_and_two_outputs_of_different_shapes():
     n = 6
     A = te.placeholder((n,), name="A")

@@ -18,8 +18,6 @@ __all__ = [
     "roi_pool_nchw",
 ]
 
-_LOWEST = -3.4028234663852886e38
-
 
 def _regions(name: str, data: te.Tensor, rois: te.Tensor) -> int:
     """Number of regions.
@@ -181,7 +179,7 @@ def _roi_align(
         # A region without extent has no samples where their number follows from its size.
         taken = tir.max(counts[0] * counts[1], 1)
         with each_channel() as (_, where):
-            out[where] = number(0.0 if kind == "avg" else _LOWEST)
+            out[where] = number(0.0) if kind == "avg" else tir.min_value(dtype)
         with (
             ib.for_range(0, counts[0], name="iy") as iy,
             ib.for_range(0, counts[1], name="ix") as ix,
@@ -297,7 +295,7 @@ def roi_pool_nchw(
         (y0, y1), (x0, x1) = _pixels(ib, borders, bin_at, size, extent, spatial_scale, dtype, 1, 0)
         empty = tir.any(y1 <= y0, x1 <= x0)
         with each_channel() as (read, where):
-            out[where] = tir.Select(empty, tir.const(0.0, dtype), tir.const(_LOWEST, dtype))
+            out[where] = tir.Select(empty, tir.const(0.0, dtype), tir.min_value(dtype))
             with ib.for_range(0, y1 - y0, name="y") as y, ib.for_range(0, x1 - x0, name="x") as x:
                 out[where] = tir.max(out[where], read(y0 + y, x0 + x))
 

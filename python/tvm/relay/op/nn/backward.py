@@ -145,6 +145,24 @@ def _weight(
     padded = topi.nn.pad(data, [0, 0, top, left], [0, 0, bottom, right])
     batch, out_channels, rows, columns = (as_int(e) for e in get_const_tuple(grad.shape))
     in_channels = as_int(data.shape[1])
+    if channels is not None and as_int(channels) != out_channels:
+        raise error.ValueError(f"{where}: channels is {channels}, grad has {out_channels}")
+    if in_channels % groups or out_channels % groups:
+        raise error.ValueError(
+            f"{where}: {groups} groups do not divide the {in_channels} channels of data and the "
+            f"{out_channels} of grad"
+        )
+    if batch != as_int(data.shape[0]):
+        raise error.ValueError(f"{where}: grad has {batch} images, data {data.shape[0]}")
+    for axis, given in enumerate((rows, columns)):
+        reach = (as_int(kernel_size[axis]) - 1) * dilation[axis] + 1
+        made = (as_int(padded.shape[2 + axis]) - reach) // strides[axis] + 1
+        if given != made:
+            raise error.ValueError(
+                f"{where}: a kernel_size of {list(kernel_size)} makes {made} "
+                f"{('rows', 'columns')[axis]} of data {list(data.shape)} with these strides, "
+                f"padding and dilation; grad has {given}"
+            )
     inner, outer = in_channels // groups, out_channels // groups
     n = te.reduce_axis((0, batch), "n")
     h, w = te.reduce_axis((0, rows), "h"), te.reduce_axis((0, columns), "w")
@@ -198,7 +216,13 @@ def conv2d_backward_weight(
     Parameters
     ----------
     grad : the gradient for the convolution's result. data : what was convolved.
+    channels : those of `grad`, if they are left out.
     kernel_size : of the weight, which does not follow from the rest.
+
+    Raises
+    ------
+    ValueError : `kernel_size`, `channels` or `groups` does not fit `grad` and `data`, told when it
+        is built.
     """
     return make(
         "nn.conv2d_backward_weight",

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import error, topi
 from tvm.ir import RelayExpr
+from tvm.topi.utils import as_int
 
 from ...expr import Call
 from ..registry import OpPattern, define, make
@@ -29,9 +30,17 @@ def _dense(
     out_dtype: str,
     unipolar: bool,
 ) -> Any:
+    _check("relay.nn.bitserial_dense", {"units": (units, weight.shape[0])})
     return topi.nn.bitserial_dense(
         data, weight, data_bits, weight_bits, pack_dtype, out_dtype, unipolar
     )
+
+
+def _check(where: str, sizes: dict[str, tuple[int | None, Any]]) -> None:
+    """Refuse settings that are not what the weight says."""
+    for name, (given, actual) in sizes.items():
+        if given is not None and as_int(given) != as_int(actual):
+            raise error.ValueError(f"{where}: {name} is {given}, the weight has {actual}")
 
 
 _CONVOLUTIONS = {
@@ -63,6 +72,17 @@ def _conv2d(
     if kernel_layout not in ("", order) and len(weight.shape) == 4:
         weight = topi.layout_transform(weight, kernel_layout, order)
     pads = pads_of("relay.nn.bitserial_conv2d", padding, 2)
+    # Packed weights have their bits behind these axes.
+    has = dict(zip(order, weight.shape))
+    height, width = (None, None) if kernel_size is None else kernel_size
+    _check(
+        "relay.nn.bitserial_conv2d",
+        {
+            "channels": (channels, has["O"]),
+            "kernel_size[0]": (height, has["H"]),
+            "kernel_size[1]": (width, has["W"]),
+        },
+    )
     return compute(
         data, weight, list(strides), pads, activation_bits, weight_bits, pack_dtype, out_dtype,
         unipolar,
@@ -130,7 +150,7 @@ def bitserial_conv2d(
     strides: Size = (1, 1),
     padding: Size = (0, 0),
     channels: int | None = None,
-    kernel_size: Size = (3, 3),
+    kernel_size: Size | None = None,
     activation_bits: int = 1,
     weight_bits: int = 1,
     data_layout: str = "NCHW",
@@ -143,7 +163,12 @@ def bitserial_conv2d(
 
     Parameters
     ----------
+    channels, kernel_size : those of the weight, if they are left out.
     data_layout : "NCHW", or "NHWC" with kernels "HWIO".
+
+    Raises
+    ------
+    ValueError : `channels` or `kernel_size` is not what the weight has, told when it is built.
     """
     return make(
         "nn.bitserial_conv2d",
@@ -172,7 +197,12 @@ def bitserial_dense(
     out_dtype: str = "int16",
     unipolar: bool = True,
 ) -> Call:
-    """``data @ weight.T`` of numbers of a few bits; see :func:`tvm.topi.nn.bitserial_dense`."""
+    """``data @ weight.T`` of numbers of a few bits; see :func:`tvm.topi.nn.bitserial_dense`.
+
+    Raises
+    ------
+    ValueError : `units` is not the number of rows of the weight, told when it is built.
+    """
     return make(
         "nn.bitserial_dense", [data, weight], units=units, data_bits=data_bits,
         weight_bits=weight_bits, pack_dtype=pack_dtype, out_dtype=out_dtype, unipolar=unipolar,
