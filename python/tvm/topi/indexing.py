@@ -200,7 +200,7 @@ _TAKE_MODES = {"clip": _clipped, "wrap": _wrapped, "fast": lambda index, extent:
 
 def take(
     a: te.Tensor,
-    indices: te.Tensor,
+    indices: te.Tensor | int,
     axis: int | None = None,
     batch_dims: int = 0,
     mode: str = "clip",
@@ -209,7 +209,7 @@ def take(
 
     Parameters
     ----------
-    indices : integers; their dimensions take the place of ``axis``.
+    indices : integers; their dimensions take the place of ``axis``. One number has none.
     axis : None takes from a as one long row.
     batch_dims : leading dimensions that a and indices share.
     mode : what an index out of range means: "clip" the nearest one, "wrap" modulo the extent;
@@ -219,6 +219,8 @@ def take(
         raise ValueError(f"topi.take: mode is one of {sorted(_TAKE_MODES)}, got {mode!r}")
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
+    if isinstance(indices, int):
+        indices = te.compute((), lambda: tir.const(indices, "int32"), name="index")
     shape, own = get_const_tuple(a.shape), get_const_tuple(indices.shape)
     at = normalize_axis(axis, len(shape))
     batch = batch_dims + len(own) if batch_dims < 0 else batch_dims
