@@ -184,6 +184,8 @@ def test_scalar_constants_are_operands_of_every_operator():
         np.testing.assert_array_equal(found, data > 0.5)
         found = run(relay.where(condition, relay.const(2.0), x), data)
         np.testing.assert_array_equal(found, np.where(data > 0.5, np.float32(2), data))
+    always = relay.where(relay.const(True), x, relay.const(0.0))
+    np.testing.assert_array_equal(run(always, data), data)
 
 
 @pytest.mark.parametrize("rank", [1, 3])
