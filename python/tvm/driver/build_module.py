@@ -102,8 +102,8 @@ def lower(
     Parameters
     ----------
     inp : what to lower.
-    args : for a schedule: a Tensor, Buffer or Var per parameter, in order. A function has parameters of
-        its own; as many may be given again.
+    args : for a schedule: a Tensor, Buffer or Var per parameter, in order. A function has
+        parameters of its own; as many may be given again.
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of ``args``.
     simple_mode : for reading: every loop stands once, without the segments of LoopPartition. Before

@@ -25,7 +25,8 @@ class VirtualMachineProfiler(VirtualMachine):
     >>> from tvm import relay
     >>> from tvm.runtime.profiler_vm import VirtualMachineProfiler
     >>> x = relay.var("x", shape=(4,))
-    >>> program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))), "llvm")
+    >>> mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    >>> program = relay.vm.compile(mod, "llvm")
     >>> report = VirtualMachineProfiler(program, tvm.cpu()).profile(np.ones(4, "float32"))
     >>> len(report.calls)
     1

@@ -128,6 +128,8 @@ def test_the_option_max_depth_says_how_many_operators_a_kernel_has():
     want = np.maximum(np.tanh(np.exp(1 / (1 + np.exp(-x))) + 1), 0)
     for result in found.values():
         np.testing.assert_allclose(result, want, rtol=1e-5)
-    with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 0}):
-        with pytest.raises(ValueError, match="max_depth is the most operators in a kernel"):
-            relay.build(mod, "llvm")
+    with (
+        tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 0}),
+        pytest.raises(ValueError, match="max_depth is the most operators in a kernel"),
+    ):
+        relay.build(mod, "llvm")

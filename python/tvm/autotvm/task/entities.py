@@ -25,8 +25,8 @@ class VirtualAxis:
 
     Attributes
     ----------
-    name : of the loop; length : iterations, None for a loop that a schedule made by splitting, which
-        can be ordered and marked, but not be split by a knob.
+    name : of the loop; length : iterations, None for a loop that a schedule made by splitting,
+        which can be ordered and marked, but not be split by a knob.
     """
 
     length: int | None

@@ -108,8 +108,8 @@ class SplitSpace(TransformSpace):
             raise ValueError("config space: a split is defined over an axis of an operation")
         if axis.length is None:
             raise ValueError(
-                f"config space: the loop {axis.name} has no length yet; define a split over an axis of "
-                "the operation, or over a length"
+                f"config space: the loop {axis.name} has no length yet; define a split over an "
+                "axis of the operation, or over a length"
             )
         self.product: int = axis.length
         if policy == "candidate":

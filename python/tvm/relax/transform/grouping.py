@@ -41,8 +41,9 @@ _CALLS_OF_KERNELS = ("relax.call_tir", "relax.call_tir_inplace")
 
 
 def largest_group() -> int:
-    """How many operators a kernel has at most, by the pass context's options "relax.FuseOps.max_depth"
-    and "relay.FuseOps.max_depth".
+    """How many operators a kernel has at most.
+
+    The pass context says, by "relax.FuseOps.max_depth" and "relay.FuseOps.max_depth".
 
     Raises
     ------
@@ -54,7 +55,7 @@ def largest_group() -> int:
     most = min((int(value) for value in found), default=_MAX_OPERATORS)
     if most < 1:
         raise error.ValueError(
-            f"FuseOps: the option max_depth is the most operators in a kernel, at least 1; got {most}"
+            f"FuseOps: max_depth is the most operators in a kernel, at least 1; got {most}"
         )
     return most
 

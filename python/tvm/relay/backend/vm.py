@@ -26,7 +26,7 @@ from tvm.target import Target
 
 from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
-from ..build_module import ExpressionExecutor, target_of
+from ..build_module import ExpressionExecutor, check_devices, target_of
 from ..expr import Call, Constant, Function, Var, exact_const
 from ..expr_functor import ExprMutator
 from ..text_printer import as_text
@@ -285,7 +285,9 @@ class VMCompiler:
         if self._params:
             mod = mod.clone()
             mod["main"] = bind_params_by_name(mod["main"], self._params)
-        self._lowered = infer_module(mod), target_of(target, target_host)
+        typed, resolved = infer_module(mod), target_of(target, target_host)
+        check_devices(typed, resolved)
+        self._lowered = typed, resolved
         self._executable = None
 
     def optimize(

@@ -69,8 +69,8 @@ def from_pytorch(
         the parameters; False is refused, which in TVM makes real numbers of them that the program
         quantises again.
 
-    A program that writes to its inputs, as by ``x -= 1``, computes what it does in PyTorch, but leaves
-    the arrays of the caller alone.
+    A program that writes to its inputs, as by ``x -= 1``, computes what it does in PyTorch, but
+    leaves the arrays of the caller alone.
 
     Returns
     -------

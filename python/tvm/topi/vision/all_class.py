@@ -29,8 +29,8 @@ def all_class_non_max_suppression(
     ----------
     boxes : (batch, boxes, 4), two opposite corners of each, in any order.
     scores : (batch, classes, boxes).
-    max_output_boxes_per_class : how many are kept at most, a number or a tensor of one; negative for
-        all.
+    max_output_boxes_per_class : how many are kept at most, a number or a tensor of one; negative
+        for all.
     iou_threshold : common area by that of both above which boxes overlap; likewise.
     score_threshold : scores above it count; likewise.
 
@@ -38,8 +38,9 @@ def all_class_non_max_suppression(
     -------
     For "onnx" two tensors: rows of batch, class and box, (batch * classes * boxes, 3) of int64 by
     rising batch, then class, then falling score; and (1,) of int64, how many rows there are.
-    For "tensorflow" three: rows of class and box, (batch, classes * boxes, 2) of int64; their scores,
-    (batch, classes * boxes); and (batch,) of int64, how many each image has. What is behind is 0.
+    For "tensorflow" three: rows of class and box, (batch, classes * boxes, 2) of int64; their
+    scores, (batch, classes * boxes); and (batch,) of int64, how many each image has. What is behind
+    is 0.
 
     Raises
     ------
