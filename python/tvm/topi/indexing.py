@@ -220,15 +220,18 @@ def take(
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
     if isinstance(indices, int):
-        indices = te.compute((), lambda: tir.const(indices, "int32"), name="index")
-    shape, own = get_const_tuple(a.shape), get_const_tuple(indices.shape)
+        number = tir.const(indices, "int32")
+        places = te.compute((), lambda: number, name="index")
+    else:
+        places = indices
+    shape, own = get_const_tuple(a.shape), get_const_tuple(places.shape)
     at = normalize_axis(axis, len(shape))
     batch = batch_dims + len(own) if batch_dims < 0 else batch_dims
     if not 0 <= batch <= min(at, len(own)):
         raise ValueError(f"topi.take: batch_dims {batch_dims} must be at most axis {at}")
 
     def read(*i: Any) -> Any:
-        where = indices(*i[:batch], *i[at : at + len(own) - batch]).astype("int32")
+        where = places(*i[:batch], *i[at : at + len(own) - batch]).astype("int32")
         index = _TAKE_MODES[mode](where, shape[at])
         return a(*i[:at], index, *i[at + len(own) - batch :])
 
