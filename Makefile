@@ -78,7 +78,7 @@ test-cpp: build  ## C++ tests alone
 
 # Several at a time, so each leaves the other cores alone.
 test-python: build  ## Python tests alone; TESTS=tests/python/te runs some
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
+	OMP_NUM_THREADS=1 TVM_NUM_THREADS=$(shell nproc) $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
 
 # Both ends of the C++ protocol with sanitizers, leaks included, in a build of the runtime alone;
 # then trackers, proxies, servers and clients as Python starts them.
@@ -97,12 +97,12 @@ test-faults: build  ## 1000 faults in small tuning runs; FAULTS=50 injects fewer
 # Programs that show a failure are written into build/fuzz.
 CASES ?= 100000
 test-fuzz: build  ## 100000 random programs against references; CASES=500 runs fewer
-	OMP_NUM_THREADS=1 $(BIN)/python tests/python/testing_fuzz.py --cases $(CASES) --jobs $(JOBS)
+	OMP_NUM_THREADS=1 TVM_NUM_THREADS=$(shell nproc) $(BIN)/python tests/python/testing_fuzz.py --cases $(CASES) --jobs $(JOBS)
 
 # Building the site is the test of the tutorials: it runs them, and an error in one, or a warning, is
 # an error.
 docs: build  ## run the tutorials, and make the documentation site, in build/docs
-	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html docs build/docs
+	OMP_NUM_THREADS=1 TVM_NUM_THREADS=$(shell nproc) $(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html docs build/docs
 
 # AddressSanitizer and UndefinedBehaviorSanitizer over the C++ tests, and over the Python tests that
 # read untrusted data or juggle object lifetimes, in a build of its own. The interpreter is not

@@ -84,8 +84,9 @@ PyObject* FromCapsule(py::handle capsule) {
   TVM_CHECK(PyCapsule_IsValid(capsule.ptr(), kFresh), ValueError)
       << "from_dlpack: expected a capsule named \"dltensor\" that was not consumed before";
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kFresh));
-  PyCapsule_SetName(capsule.ptr(), kUsed);
   runtime::NDArray array = runtime::NDArray::FromDLPack(managed);
+  // Only now, so that the capsule frees what is refused.
+  PyCapsule_SetName(capsule.ptr(), kUsed);
   return WrapObject(array.get());
 }
 

@@ -136,6 +136,9 @@ NDArray NDArray::Empty(std::vector<int64_t> shape, DataType dtype, Device device
 
 NDArray NDArray::FromDLPack(DLManagedTensor* managed) {
   const DLTensor& source = managed->dl_tensor;
+  TVM_CHECK(source.dtype.code != kDLComplex, ValueError)
+      << "NDArray: complex numbers have no type here; give their parts as an axis of two, as "
+         "torch.view_as_real does";
   auto node = make_object<NDArrayObj>();
   node->tensor = source;
   // DLPack has a code of its own for booleans, which take one byte each.

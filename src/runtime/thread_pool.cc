@@ -226,6 +226,13 @@ int DefaultNumThreads(AffinityMode mode, const std::vector<int>& cpus) {
         << "TVM_NUM_THREADS: expected a number from 1 to 1024, got \"" << text << '"';
     return static_cast<int>(n);
   }
+  // What holds for OpenMP's threads holds for ours, as users of other libraries expect. It may be a
+  // list, one number for each level of nesting; what OpenMP cannot read is for it to tell.
+  if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+    char* end = nullptr;
+    long n = std::strtol(text, &end, 10);
+    if (end != text && n >= 1 && n <= 1024) return static_cast<int>(n);
+  }
   return DefaultThreadsOf(mode, cpus);
 }
 

@@ -102,7 +102,8 @@ def lower(
     Parameters
     ----------
     inp : what to lower.
-    args : for a schedule: a Tensor, Buffer or Var per parameter, in order.
+    args : for a schedule: a Tensor, Buffer or Var per parameter, in order. A function has
+        parameters of its own; as many may be given again.
     name : of the resulting function, for a schedule or a function.
     binds : buffers to use for tensors of ``args``.
     simple_mode : for reading: every loop stands once, without the segments of LoopPartition. Before
@@ -130,9 +131,7 @@ def lower(
             )
         return _ffi_api.LowerSchedule(inp, list(args), name, dict(binds or {}), simple_mode)
     if args is not None and isinstance(inp, (tir.PrimFunc, IRModule)):
-        raise TypeError(
-            f"args are for a schedule, and a {type(inp).__name__} has its parameters already"
-        )
+        _check_parameters(inp, len(args))
     if isinstance(inp, tir.PrimFunc):
         return _ffi_api.LowerPrimFunc(inp, name, simple_mode)
     if isinstance(inp, IRModule):
@@ -191,6 +190,17 @@ def _merged(inputs: Sequence[tir.PrimFunc | IRModule]) -> IRModule:
                 )
             merged[var] = func
     return merged
+
+
+def _check_parameters(inp: tir.PrimFunc | IRModule, count: int) -> None:
+    """Refuse arguments beside a program whose parameters they cannot be."""
+    functions = inp.functions.values() if isinstance(inp, IRModule) else [inp]
+    found = [len(func.params) for func in functions]
+    if found != [count]:
+        raise TypeError(
+            f"args are for a schedule, and this {type(inp).__name__} has its parameters already: "
+            f"{found} of its functions, where {count} are given; leave args out"
+        )
 
 
 def _lowered(

@@ -122,6 +122,7 @@ class ExpressionExecutor:
         mod = self.mod.clone()
         mod["__evaluated__"] = func
         mod = infer_module(mod)
+        check_devices(mod, self.target)
         typed = mod["__evaluated__"]
         names = [str(p.name_hint) for p in typed.params]
         if is_graph(typed, mod):
@@ -149,6 +150,39 @@ class ExpressionExecutor:
             return _result(result) if self.kind in ("graph", "aot") else stored(result)
 
         return call
+
+
+_PLACES = ("virtual_device", "src_virtual_device", "dst_virtual_device")
+
+
+def check_devices(mod: IRModule, target: Target) -> None:
+    """Refuse marks of a program for devices that code for the target does not run on.
+
+    Raises
+    ------
+    ValueError : there is such a mark.
+    """
+    kind = target.get_target_device_type()
+
+    def look(expr: RelayExpr) -> None:
+        if not isinstance(expr, Call) or str(getattr(expr.op, "name", "")) not in _MARKS:
+            return
+        for place in _PLACES:
+            device = (expr.attrs or {}).get(place)
+            if device is not None and device.device_type not in (-1, kind):
+                asked = tvm.device(device.device_type, max(device.virtual_device_id, 0))
+                raise error.ValueError(
+                    f"relay: {expr.op.name} asks for {asked}, and the program is compiled for "
+                    f"{target.kind.name}: it runs on one device. Compile the parts by themselves, "
+                    "and copy what one gives the other by NDArray.copyto"
+                )
+
+    for func in mod.functions.values():
+        if isinstance(func, Function):
+            post_order_visit(func, look)
+
+
+_MARKS = ("on_device", "device_copy")
 
 
 def _entry(mod: IRModule | Function, params: Mapping[str, Any] | None) -> IRModule:
@@ -241,6 +275,7 @@ def build(
         raise error.ValueError(f"relay.build: mod_name '{mod_name}' is no name for a function")
     resolved = target_of(target, target_host)
     mod = _entry(ir_mod, params)
+    check_devices(mod, resolved)
     func = mod["main"]
     if not is_graph(func, mod):
         raise error.ValueError(

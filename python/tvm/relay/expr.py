@@ -20,21 +20,29 @@ from .ty import TensorType, type_of_annotation
 
 __all__ = [
     "Call",
+    "CallWithFields",
     "Constant",
+    "ConstantWithFields",
     "Expr",
     "ExprWithOp",
     "Function",
+    "FunctionWithFields",
     "GlobalVar",
     "If",
+    "IfWithFields",
     "Let",
+    "LetWithFields",
     "RefCreate",
     "RefRead",
     "RefWrite",
     "RelayExpr",
     "Tuple",
     "TupleGetItem",
+    "TupleGetItemWithFields",
+    "TupleWithFields",
     "TupleWrapper",
     "Var",
+    "VarWithFields",
     "as_expr",
     "attrs_record",
     "const",
@@ -91,6 +99,11 @@ class Var(ExprWithOp):
         self.__init_handle_by_constructor__(
             _ffi_api.Var, name_hint, type_of_annotation(type_annotation)
         )
+
+    @property
+    def vid(self) -> Var:
+        """What tells the variable from others: itself."""
+        return self
 
     @property
     def name(self) -> str:
@@ -305,7 +318,7 @@ def var(
         )
     if shape is not None:
         type_annotation = TensorType(shape, dtype)
-    return Var(name_hint, type_annotation)
+    return Var(name_hint, type_annotation, span)
 
 
 def exact_const(value: Any) -> Constant:
@@ -330,12 +343,106 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Con
     if isinstance(value, Constant):
         return value
     if isinstance(value, NDArray) and dtype in (None, str(value.dtype)):
-        return Constant(value)
+        return Constant(value, span)
     array = value.numpy() if isinstance(value, NDArray) else np.asarray(value)
     if array.dtype == object or array.dtype.kind in "US":
         raise error.ValueError(f"relay.const: not a number or an array: {value!r}")
     if dtype is None and not isinstance(value, NDArray):
         dtype = {"int64": "int32", "float64": "float32"}.get(str(array.dtype))
     if dtype == "bfloat16":
-        return Constant(tvm.nd.empty(array.shape, dtype).copyfrom(to_patterns(array)))
-    return Constant(tvm.nd.array(np.asarray(array, dtype=dtype, order="C")))
+        return Constant(tvm.nd.empty(array.shape, dtype).copyfrom(to_patterns(array)), span)
+    return Constant(tvm.nd.array(np.asarray(array, dtype=dtype, order="C")), span)
+
+
+def _remade(old: Any, given: Mapping[str, Any], device: Any, span: Span | None) -> Any:
+    """An expression with other parts, itself if there are none.
+
+    given : parts by the name of the field, in the order of the constructor; None for what stays.
+    """
+    kind = type(old)
+    if device is not None:
+        raise error.ValueError(
+            f"relay.{kind.__name__}WithFields: expressions have no virtual_device; mark them by "
+            "relay.annotation.on_device"
+        )
+    if span is None and all(value is None for value in given.values()):
+        return old
+    parts = [getattr(old, name) if value is None else value for name, value in given.items()]
+    return kind(*parts, span=old.span if span is None else span)
+
+
+def ConstantWithFields(
+    constant: Constant, data: NDArray | None = None, virtual_device: Any = None,
+    span: Span | None = None,
+) -> Constant:  # fmt: skip
+    """The constant with other data or another place in a source; what is None stays."""
+    return _remade(constant, {"data": data}, virtual_device, span)
+
+
+def TupleWithFields(
+    tuple_expr: Tuple, fields: Sequence[RelayExpr] | None = None, virtual_device: Any = None,
+    span: Span | None = None,
+) -> Tuple:  # fmt: skip
+    """The tuple with other fields or another place in a source; what is None stays."""
+    return _remade(tuple_expr, {"fields": fields}, virtual_device, span)
+
+
+def VarWithFields(
+    variable: Var, vid: Var | str | None = None, type_annotation: Type | None = None,
+    virtual_device: Any = None, span: Span | None = None,
+) -> Var:  # fmt: skip
+    """A variable with another name (or that of `vid`), type or place; a new one if any is given."""
+    name = str(vid.name_hint) if isinstance(vid, Var) and vid is not variable else vid
+    name = None if isinstance(name, Var) else name
+    given = {"name_hint": name, "type_annotation": type_annotation}
+    return _remade(variable, given, virtual_device, span)
+
+
+def CallWithFields(
+    call: Call, op: RelayExpr | None = None, args: Sequence[RelayExpr] | None = None,
+    attrs: DictAttrs | Mapping[str, Any] | None = None, type_args: Sequence[Type] | None = None,
+    virtual_device: Any = None, span: Span | None = None,
+) -> Call:  # fmt: skip
+    """The call with other parts or another place in a source; what is None stays."""
+    given = {"op": op, "args": args, "attrs": attrs, "type_args": type_args}
+    return _remade(call, given, virtual_device, span)
+
+
+def LetWithFields(
+    let: Let, variable: Var | None = None, value: RelayExpr | None = None,
+    body: RelayExpr | None = None, virtual_device: Any = None, span: Span | None = None,
+) -> Let:  # fmt: skip
+    """The binding with other parts or another place in a source; what is None stays."""
+    return _remade(let, {"var": variable, "value": value, "body": body}, virtual_device, span)
+
+
+def IfWithFields(
+    if_expr: If, cond: RelayExpr | None = None, true_branch: RelayExpr | None = None,
+    false_branch: RelayExpr | None = None, virtual_device: Any = None, span: Span | None = None,
+) -> If:  # fmt: skip
+    """The choice with other parts or another place in a source; what is None stays."""
+    given = {"cond": cond, "true_branch": true_branch, "false_branch": false_branch}
+    return _remade(if_expr, given, virtual_device, span)
+
+
+def TupleGetItemWithFields(
+    tuple_get_item: TupleGetItem, tuple_value: RelayExpr | None = None, index: int | None = None,
+    virtual_device: Any = None, span: Span | None = None,
+) -> TupleGetItem:  # fmt: skip
+    """The field with other parts or another place in a source; what is None stays."""
+    given = {"tuple_value": tuple_value, "index": index}
+    return _remade(tuple_get_item, given, virtual_device, span)
+
+
+def FunctionWithFields(
+    function: Function, params: Sequence[Var] | None = None, body: RelayExpr | None = None,
+    ret_type: Type | None = None, ty_params: Sequence[TypeVar] | None = None,
+    attrs: DictAttrs | Mapping[str, Any] | None = None, virtual_device: Any = None,
+    span: Span | None = None,
+) -> Function:  # fmt: skip
+    """The function with other parts or another place in a source; what is None stays."""
+    given = {
+        "params": params, "body": body, "ret_type": ret_type, "type_params": ty_params,
+        "attrs": attrs,
+    }  # fmt: skip
+    return _remade(function, given, virtual_device, span)

@@ -239,6 +239,19 @@ class LocalSession(RPCSession):
         self._folder = tempfile.TemporaryDirectory(prefix="tvm_rpc_")
         super().__init__(_ffi_api.LocalSession(self._folder.name, load_uploaded, link_archive))
 
+    def load_module(self, path: str) -> Any:
+        """The module of a file of the session, or under an absolute path of any file of this
+        machine, since the session is this process.
+
+        Raises
+        ------
+        ValueError : there is no such file, or it cannot be loaded.
+        """
+        if Path(path).is_absolute():
+            self.upload(path)
+            path = Path(path).name
+        return super().load_module(path)
+
 
 class PopenSession(RPCSession):
     """A session with a program that serves one over its standard input.

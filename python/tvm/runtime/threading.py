@@ -19,8 +19,8 @@ def config_threadpool(
 
     Parameters
     ----------
-    threads : 0 is the default: ``TVM_NUM_THREADS`` if set, else the processors this process may
-        use, or those of the affinity.
+    threads : 0 is the default: ``TVM_NUM_THREADS`` if set, else ``OMP_NUM_THREADS``, else the
+        processors this process may use, or those of the affinity.
     affinity : where threads run. "none" leaves it to the system, unless ``TVM_BIND_THREADS=1``
         makes it "big". "big" and "little" bind one thread to each processor with the highest or the
         lowest clock rate; "one_per_core" one thread to each of `cores`; with "share_cores" every

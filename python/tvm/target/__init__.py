@@ -34,12 +34,14 @@ from .target import (
     rocm,
     vta,
 )
+from .virtual_device import VirtualDevice
 
 __all__ = [
     "CDialect",
     "GenericFunc",
     "Target",
     "TargetKind",
+    "VirtualDevice",
     "adreno",
     "arm_cpu",
     "bifrost",

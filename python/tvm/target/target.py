@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 
+_KIND_ATTRIBUTES = ("default_features", "default_keys", "device_type", "option_types")
+
+
 @tvm._ffi.register_object("TargetKind")
 class TargetKind(Object):
     """A family of targets that share one code generator, ``target.build.<name>``."""
@@ -184,6 +187,11 @@ class Target(Object):
                 "thread_warp_size": found.warp_size,
             }
         )
+
+    def get_kind_attr(self, attr_name: str) -> Any:
+        """A fact about all targets of the kind: "device_type", "default_keys", "option_types" or
+        "default_features"; None for what no kind says."""
+        return getattr(self.kind, attr_name) if attr_name in _KIND_ATTRIBUTES else None
 
     @staticmethod
     def list_kinds() -> list[str]:

@@ -200,7 +200,7 @@ _TAKE_MODES = {"clip": _clipped, "wrap": _wrapped, "fast": lambda index, extent:
 
 def take(
     a: te.Tensor,
-    indices: te.Tensor,
+    indices: te.Tensor | int,
     axis: int | None = None,
     batch_dims: int = 0,
     mode: str = "clip",
@@ -209,7 +209,7 @@ def take(
 
     Parameters
     ----------
-    indices : integers; their dimensions take the place of ``axis``.
+    indices : integers; their dimensions take the place of ``axis``. One number has none.
     axis : None takes from a as one long row.
     batch_dims : leading dimensions that a and indices share.
     mode : what an index out of range means: "clip" the nearest one, "wrap" modulo the extent;
@@ -219,14 +219,19 @@ def take(
         raise ValueError(f"topi.take: mode is one of {sorted(_TAKE_MODES)}, got {mode!r}")
     if axis is None:
         a, axis = reshape(a, (-1,)), 0
-    shape, own = get_const_tuple(a.shape), get_const_tuple(indices.shape)
+    if isinstance(indices, int):
+        number = tir.const(indices, "int32")
+        places = te.compute((), lambda: number, name="index")
+    else:
+        places = indices
+    shape, own = get_const_tuple(a.shape), get_const_tuple(places.shape)
     at = normalize_axis(axis, len(shape))
     batch = batch_dims + len(own) if batch_dims < 0 else batch_dims
     if not 0 <= batch <= min(at, len(own)):
         raise ValueError(f"topi.take: batch_dims {batch_dims} must be at most axis {at}")
 
     def read(*i: Any) -> Any:
-        where = indices(*i[:batch], *i[at : at + len(own) - batch]).astype("int32")
+        where = places(*i[:batch], *i[at : at + len(own) - batch]).astype("int32")
         index = _TAKE_MODES[mode](where, shape[at])
         return a(*i[:at], index, *i[at + len(own) - batch :])
 

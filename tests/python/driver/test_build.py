@@ -169,8 +169,9 @@ def test_the_target_of_a_module_may_stand_second():
     mod = tvm.lower(te.create_schedule(B.op), [A, B])
     assert tvm.build(mod, "c").type_key == "c"
     assert tvm.build(mod["main"], tvm.target.Target("c")).type_key == "c"
-    with pytest.raises(TypeError, match="a PrimFunc has its parameters already"):
-        tvm.lower(mod["main"], [A, B])
+    assert tvm.build(mod, [A, B], target="c", name="double").type_key == "c"
+    with pytest.raises(TypeError, match="this PrimFunc has its parameters already"):
+        tvm.lower(mod["main"], [A])
 
 
 def test_a_list_is_no_target():

@@ -260,3 +260,60 @@ def test_regions_that_are_none_are_named():
     expr = relay.vision.roi_align(x, rois, 2, 1.0)
     with pytest.raises(ValueError, match="a row being batch, left, top, right and bottom"):
         relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, rois], expr)))
+
+
+def suppressed_of_each_class(boxes, scores, most, limit, least):
+    """Batch, class and box of what is kept, as ONNX's NonMaxSuppression says."""
+    kept = []
+    for b, (corners, of_classes) in enumerate(zip(boxes, scores)):
+        low = np.minimum(corners[:, :2], corners[:, 2:])
+        ordered = np.concatenate([low, np.maximum(corners[:, :2], corners[:, 2:])], 1)
+        for c, values in enumerate(of_classes):
+            chosen = []
+            for i in sorted(range(len(values)), key=lambda i: -values[i]):
+                near = any(overlap(ordered[i], ordered[j]) > limit for j in chosen)
+                if values[i] > least and not near and (most < 0 or len(chosen) < most):
+                    chosen.append(i)
+            kept += [[b, c, i] for i in chosen]
+    return np.array(kept, "int64").reshape(-1, 3)
+
+
+@pytest.mark.parametrize(("most", "limit", "least"), [(-1, 0.2, 0.3), (2, 0.5, 0.0), (0, 0.5, 0.1)])
+@pytest.mark.parametrize("as_operands", [False, True])
+def test_boxes_of_each_class_are_suppressed_by_themselves(most, limit, least, as_operands):
+    rng = np.random.default_rng(2)
+    corners = rng.random((2, 9, 2))
+    boxes = np.concatenate([corners, corners + rng.normal(size=(2, 9, 2)) * 0.4], 2)
+    boxes, scores = boxes.astype("float32"), rng.random((2, 3, 9)).astype("float32")
+    exact = suppressed_of_each_class(boxes, scores, most, limit, least)
+    limits = [np.array(most, "int32"), np.array([limit], "float32"), np.array(least, "float32")]
+    operands = variables(boxes, scores, *limits)
+    given = operands[2:] if as_operands else [most, limit, least]
+    values = [boxes, scores, *limits] if as_operands else [boxes, scores]
+
+    rows, count = run(
+        relay.vision.all_class_non_max_suppression(*operands[:2], *given), *values
+    )  # fmt: skip
+    assert rows.shape == (54, 3) and rows.dtype == count.dtype == "int64"
+    assert count.tolist() == [len(exact)]
+    np.testing.assert_array_equal(rows[: len(exact)], exact)
+    assert not rows[len(exact) :].any()
+
+    places, best, numbers = run(
+        relay.vision.all_class_non_max_suppression(*operands[:2], *given, "tensorflow"), *values
+    )
+    for b in range(2):
+        mine = exact[exact[:, 0] == b][:, 1:]
+        assert numbers[b] == len(mine)
+        np.testing.assert_array_equal(places[b, : len(mine)], mine)
+        np.testing.assert_array_equal(best[b, : len(mine)], scores[b][tuple(mine.T)])
+        assert not places[b, len(mine) :].any() and not best[b, len(mine) :].any()
+
+
+def test_suppression_of_each_class_names_what_does_not_fit():
+    boxes, scores = variables(np.zeros((1, 4, 4), "float32"), np.zeros((1, 2, 5), "float32"))
+    nms = relay.vision.all_class_non_max_suppression
+    with pytest.raises((TypeError, ValueError), match=r"expected \(1, 5, 4\)"):
+        run(nms(boxes, scores), np.zeros((1, 4, 4), "float32"), np.zeros((1, 2, 5), "float32"))
+    with pytest.raises((TypeError, ValueError), match="output_format is one of"):
+        run(nms(boxes, scores, output_format="other"), np.zeros(1), np.zeros(1))

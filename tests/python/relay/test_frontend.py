@@ -154,3 +154,23 @@ def test_from_onnx_freezes_weights_or_returns_them():
 def test_other_importers_name_the_way_out():
     with pytest.raises(AttributeError, match="export the network to ONNX"):
         _ = relay.frontend.from_keras
+
+
+class _Scaled(torch.nn.Module):
+    def forward(self, x, *others):
+        x -= 1
+        x *= others[0]
+        return x.sum(-1, dtype=torch.float32) + others[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_traced_program_that_writes_to_its_inputs_leaves_the_caller_s_arrays_alone():
+    model, inputs = _Scaled(), [torch.rand(3, 4), torch.rand(4), torch.rand(3)]
+    kept = [value.clone() for value in inputs]
+    traced = torch.jit.trace(model, tuple(v.clone() for v in inputs), check_trace=False)
+    infos = [(name, v.shape) for name, v in zip("abc", inputs)]
+    mod, params = relay.frontend.from_pytorch(traced, infos)
+    (result,) = _run(mod, params, *(v.numpy() for v in inputs))
+    for before, after in zip(kept, inputs):
+        assert torch.equal(before, after)
+    np.testing.assert_allclose(result, model(*inputs).numpy(), rtol=1e-5)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import tvm
 from tvm import relay
+from tvm.contrib import graph_executor
 from tvm.relay import transform
 
 
@@ -106,3 +109,27 @@ def test_fused_programs_run_and_come_apart_again(level):
     results = [relay.create_executor("graph", m).evaluate()(*inputs) for m in (mod, fused)]
     for got, wanted in zip(*results):
         np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_the_option_max_depth_says_how_many_operators_a_kernel_has():
+    x = np.random.default_rng(0).normal(size=(1, 16, 8, 8)).astype("float32")
+    y = relay.nn.relu(relay.tanh(relay.exp(relay.sigmoid(X)) + relay.const(1.0)))
+    mod = tvm.IRModule.from_expr(relay.Function([X], y))
+    found = {}
+    for most in (1, 2, 256):
+        with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": most}):
+            assert max(map(len, _kernels(_fused(y)))) == min(most, 5)
+            lib = relay.build(mod, "llvm")
+        executor = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+        executor.run(x=x)
+        found[most] = executor.get_output(0).numpy()
+        nodes = json.loads(lib.get_graph_json())["nodes"]
+        assert sum(node["op"] == "tvm_op" for node in nodes) == -(-5 // min(most, 5))
+    want = np.maximum(np.tanh(np.exp(1 / (1 + np.exp(-x))) + 1), 0)
+    for result in found.values():
+        np.testing.assert_allclose(result, want, rtol=1e-5)
+    with (
+        tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 0}),
+        pytest.raises(ValueError, match="max_depth is the most operators in a kernel"),
+    ):
+        relay.build(mod, "llvm")

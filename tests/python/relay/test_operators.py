@@ -166,3 +166,39 @@ def test_the_border_may_be_a_tensor_of_one_number():
     padded = relay.nn.pad(relay.var("x", shape=data.shape), [(1, 0), (0, 2)], value)
     found = run(padded, data, np.array([4.0], "float32"))
     np.testing.assert_array_equal(found, np.pad(data, [(1, 0), (0, 2)], constant_values=4.0))
+
+
+def test_scalar_constants_are_operands_of_every_operator():
+    x = relay.var("x", shape=(4, 5))
+    data = np.random.default_rng(0).uniform(size=(4, 5)).astype("float32")
+    third = relay.take(x, relay.const(2, "int32"), axis=0)
+    np.testing.assert_array_equal(run(third, data), data[2])
+    flat = relay.take(x, relay.const(-1, "int32"), mode="wrap")
+    np.testing.assert_array_equal(run(flat, data), data[-1, -1])
+
+    holds = x > relay.const(0.5)
+    one, zero = relay.const(1, "int64"), relay.const(0, "int64")
+    for condition in (holds, relay.cast(holds, "int32")):
+        found = run(relay.where(condition, one, zero), data)
+        assert found.dtype == "int64"
+        np.testing.assert_array_equal(found, data > 0.5)
+        found = run(relay.where(condition, relay.const(2.0), x), data)
+        np.testing.assert_array_equal(found, np.where(data > 0.5, np.float32(2), data))
+    always = relay.where(relay.const(True), x, relay.const(0.0))
+    np.testing.assert_array_equal(run(always, data), data)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_convolutions_of_halves_of_any_rank_sum_in_float32(rank):
+    shape = (1, 64, *(6,) * rank)
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=shape).astype("float16")
+    weight = rng.normal(size=(8, 64, *(3,) * rank)).astype("float16")
+    conv = getattr(relay.nn, f"conv{rank}d")
+    x, w = (relay.var(n, shape=v.shape, dtype="float16") for n, v in zip("xw", (data, weight)))
+    found = run(conv(x, w, kernel_size=(3,) * rank, channels=8), data, weight)
+    torch = pytest.importorskip("torch")
+    exact = getattr(torch.nn.functional, f"conv{rank}d")(
+        torch.from_numpy(data).double(), torch.from_numpy(weight).double()
+    )
+    np.testing.assert_allclose(found, exact.numpy(), rtol=1e-3, atol=1e-2)

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relax, relay
 from tvm.relax.transform import DeadCodeElimination, IntegerProducts
-from tvm.relay.quantize import divergence_threshold, weight_threshold
+from tvm.relay.quantize import divergence_threshold, percentile_threshold, weight_threshold
 
 
 def names(expr):
@@ -55,6 +55,7 @@ def _reference(mod, params, batch):
         {"calibrate_mode": "global_scale", "global_scale": 4.0, "skip_conv_layers": None},
         {"calibrate_mode": "kl_divergence", "weight_scale": "max", "skip_dense_layer": False},
         {"calibrate_mode": "kl_divergence", "do_simulation": True},
+        {"calibrate_mode": "percentile", "weight_scale": "max", "skip_conv_layers": None},
         {"calibrate_mode": "kl_divergence", "calibrate_chunk_by": 1, "skip_conv_layers": []},
     ],
 )
@@ -151,3 +152,13 @@ def test_integer_layers_become_products_of_bytes():
     assert [[str(arg.struct_info.dtype) for arg in call.args] for call in products] == [
         ["uint8", "int8"]
     ] * 3
+
+
+def test_the_largest_of_many_values_are_left_out_by_their_share():
+    rng = np.random.default_rng(0)
+    values = rng.permutation(np.arange(1, 1001)).astype("float32") * np.where(
+        rng.random(1000) < 0.5, -1, 1
+    )
+    assert percentile_threshold([values[:300], values[300:]], 0.99) == 991
+    assert percentile_threshold([values], 1.0) == 1000
+    assert percentile_threshold([np.zeros(3, "float32")]) == 1.0

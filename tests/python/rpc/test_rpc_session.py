@@ -266,3 +266,17 @@ def _wait_until(true, seconds: float = 10.0) -> None:
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+def test_a_session_with_this_process_loads_files_of_this_machine(tmp_path):
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    path = tmp_path / "add_one.so"
+    tvm.build(te.create_schedule(B.op), [A, B], "llvm", name="add_one").export_library(path)
+    local = rpc.LocalSession()
+    a, b = (tvm.nd.array(np.zeros(3, "float32"), local.cpu()) for _ in range(2))
+    local.load_module(str(path))["add_one"](a, b)
+    np.testing.assert_array_equal(b.numpy(), 1)
+    with pytest.raises(ValueError, match="does not name a file"):
+        local.load_module("../add_one.so")

@@ -297,6 +297,19 @@ def test_tvm_num_threads_sets_the_default():
     assert fresh(script, TVM_NUM_THREADS="3") == "3"
 
 
+def test_threads_of_openmp_are_the_default_where_ours_are_not_set():
+    script = (
+        "import os; os.environ.pop('TVM_NUM_THREADS', None)\n"
+        "import tvm; print(tvm.runtime.num_threads())"
+    )
+    assert fresh(script, OMP_NUM_THREADS="3") == "3"
+    assert fresh(script, OMP_NUM_THREADS="5,2") == "5"
+    unread = fresh(script, OMP_NUM_THREADS="many")
+    assert unread == fresh("import os; os.environ.pop('OMP_NUM_THREADS', None)\n" + script)
+    plain = "import tvm; print(tvm.runtime.num_threads())"
+    assert fresh(plain, TVM_NUM_THREADS="2", OMP_NUM_THREADS="3") == "2"
+
+
 def test_wrong_tvm_num_threads_is_refused():
     script = (
         "import tvm\n"

@@ -173,3 +173,13 @@ def test_memory_of_another_kind_is_asked_for_by_name():
     assert array.copyto(tvm.cpu(), mem_scope="global").numpy().tolist() == values.tolist()
     halves = tvm.nd.array(array, dtype="float16")
     assert str(halves.dtype) == "float16" and halves.numpy().tolist() == values.tolist()
+
+
+def test_complex_numbers_are_refused_with_the_way_out():
+    torch = pytest.importorskip("torch")
+    values = torch.tensor([1 + 2j, 3 - 1j])
+    for given in (values, torch.utils.dlpack.to_dlpack(values)):
+        with pytest.raises(ValueError, match="parts as an axis of two, as torch.view_as_real"):
+            tvm.nd.from_dlpack(given)
+    parts = tvm.nd.from_dlpack(torch.view_as_real(values))
+    np.testing.assert_array_equal(parts.numpy(), [[1, 2], [3, -1]])

@@ -25,22 +25,19 @@ class VirtualAxis:
 
     Attributes
     ----------
-    name : of the loop; length : iterations.
+    name : of the loop; length : iterations, None for a loop that a schedule made by splitting,
+        which can be ordered and marked, but not be split by a knob.
     """
 
-    length: int
+    length: int | None
     name: str
 
     def __init__(self, var: Any, name: str | None = None) -> None:
         if isinstance(var, VirtualAxis):
             self.length, self.name = var.length, name or var.name
         elif isinstance(var, IterVar):
-            if var.dom is None:
-                raise ValueError(
-                    f"config space: the loop {var.var.name} has no extent yet; define knobs over "
-                    "axes of the operation, or over lengths"
-                )
-            self.length, self.name = _constant(var.dom.extent), name or str(var.var.name)
+            self.length = None if var.dom is None else _constant(var.dom.extent)
+            self.name = name or str(var.var.name)
         else:
             self.length, self.name = _constant(var), name or "axis"
 

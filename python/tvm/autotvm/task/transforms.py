@@ -106,7 +106,12 @@ class SplitSpace(TransformSpace):
         [axis] = axes
         if isinstance(axis, Axis):
             raise ValueError("config space: a split is defined over an axis of an operation")
-        self.product = axis.length
+        if axis.length is None:
+            raise ValueError(
+                f"config space: the loop {axis.name} has no length yet; define a split over an "
+                "axis of the operation, or over a length"
+            )
+        self.product: int = axis.length
         if policy == "candidate":
             self.entities = [SplitEntity(sizes) for sizes in candidate or ()]
             self.num_output = len(self.entities[0].size) if self.entities else 0

@@ -38,6 +38,6 @@ def accumulated_in_float32(compute: Compute) -> Compute:
     def wrapped(x: te.Tensor, weight: te.Tensor, **settings: Any) -> te.Tensor:
         if x.dtype not in _SHORT or settings.get("out_dtype"):
             return compute(x, weight, **settings)
-        return topi.cast(compute(x, weight, out_dtype="float32", **settings), x.dtype)
+        return topi.cast(compute(x, weight, **{**settings, "out_dtype": "float32"}), x.dtype)
 
     return wrapped

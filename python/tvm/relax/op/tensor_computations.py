@@ -19,9 +19,13 @@ Number = bool | int | float
 Axes = int | Sequence[int] | None
 
 
-def _where(condition: te.Tensor, x: te.Tensor | Number, y: te.Tensor | Number) -> te.Tensor:
-    """``topi.where`` with a number for x or y, of the type of the other."""
+def _where(
+    condition: te.Tensor | Number, x: te.Tensor | Number, y: te.Tensor | Number
+) -> te.Tensor:
+    """``topi.where`` with a number for the condition, or for x or y, of the type of the other."""
     dtype = next(v.dtype for v in (x, y) if isinstance(v, te.Tensor))
+    if not isinstance(condition, te.Tensor):
+        condition = topi.full((), "bool", bool(condition))
 
     def as_tensor(value: te.Tensor | Number) -> te.Tensor:
         return value if isinstance(value, te.Tensor) else topi.full((), dtype, value)

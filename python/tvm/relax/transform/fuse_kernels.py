@@ -11,7 +11,7 @@ from ..block_builder import BlockBuilder
 from ..expr import BindingBlock, Call, DataflowBlock, DataflowVar, Function, SeqExpr, Var
 from ..op import OpPattern
 from .fuse_by_pattern import with_own_extents
-from .grouping import Group, outline_groups
+from .grouping import Group, largest_group, outline_groups
 
 __all__ = ["fuse_kernel_calls", "has_kernel_patterns"]
 
@@ -25,6 +25,7 @@ class _Flow:
     """Who reads what in a block, where paths meet again, and what belongs together."""
 
     def __init__(self, block: DataflowBlock, mod: IRModule) -> None:
+        self._most = largest_group()
         self.order = [binding.var for binding in block.bindings]
         self.number = {var: i for i, var in enumerate(self.order)}
         self.pattern = [_pattern(binding.value, mod) for binding in block.bindings]
@@ -88,6 +89,9 @@ class _Flow:
         if end is None or self.group(i) == self.group(end):
             return
         inner = self.between(i, end)
+        joined = {self.group(k) for k in (i, *inner, end)}
+        if sum(len(self.members(group)) for group in joined) > self._most:
+            return
         if fits(self.kind(end), True) and all(fits(self.kind(k), False) for k in inner):
             for k in [i, *inner]:
                 self._leader[self.group(k)] = self.group(end)

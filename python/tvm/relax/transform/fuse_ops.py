@@ -31,6 +31,7 @@ from ..struct_info import TensorStructInfo, static_shape
 from ..te_lowering import call_flop
 from .fuse_kernels import fuse_kernel_calls, has_kernel_patterns
 from .graph_pass import graph_pass
+from .grouping import largest_group
 
 __all__ = ["FuseOps"]
 
@@ -129,7 +130,9 @@ def _between(start: int, end: int, nodes: list[_Node]) -> list[int]:
     return sorted(seen)
 
 
-def _absorb(anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int]) -> None:
+def _absorb(
+    anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int], most: int
+) -> None:
     """Extends a group by what follows it as long as everything up to the next meeting fits."""
     anchor_node = nodes[anchor]
     last = anchor
@@ -147,6 +150,8 @@ def _absorb(anchor: int, limit: OpPattern, nodes: list[_Node], members: list[int
                 return
             if math.prod(node.shape) > math.prod(anchor_node.shape):
                 return
+        if len(members) + len(added) > most:
+            return
         if _inlined_size(anchor, [*members, *added], nodes) > _LARGEST_EXPRESSION:
             return
         for i in added:
@@ -168,8 +173,11 @@ def _inlined_size(anchor: int, members: list[int], nodes: list[_Node]) -> int:
     return max(sizes.values())
 
 
-def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
-    """Members of each group by its anchor."""
+def _form_groups(nodes: list[_Node], most: int) -> dict[int, list[int]]:
+    """Members of each group by its anchor.
+
+    most : operators in a group.
+    """
     groups: dict[int, list[int]] = {}
     heavy = [n for n in nodes if n.pattern in (OpPattern.OUT_FUSABLE, OpPattern.COMM_REDUCE)]
     # Where two could take the same epilogue, a residual addition for instance, it goes to the one
@@ -180,13 +188,13 @@ def _form_groups(nodes: list[_Node]) -> dict[int, list[int]]:
     light = [n for n in nodes if n.pattern is not None and n.pattern <= OpPattern.INJECTIVE]
     for node in heavy:
         members = groups.setdefault(node.index, [node.index])
-        _absorb(node.index, OpPattern.BROADCAST, nodes, members)
+        _absorb(node.index, OpPattern.BROADCAST, nodes, members, most)
     for node in light:
         if node.group is None:
             node.group = node.index
             members = groups.setdefault(node.index, [node.index])
-            _absorb(node.index, OpPattern.INJECTIVE, nodes, members)
-    _join_producers(nodes, groups)
+            _absorb(node.index, OpPattern.INJECTIVE, nodes, members, most)
+    _join_producers(nodes, groups, most)
     for node in nodes:
         if node.pattern is OpPattern.OPAQUE:
             node.group = node.index
@@ -200,7 +208,7 @@ def _is_elementwise(node: _Node) -> bool:
     return node.pattern <= OpPattern.BROADCAST or _op_label(node.binding.value) == "strided_slice"
 
 
-def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
+def _join_producers(nodes: list[_Node], groups: dict[int, list[int]], most: int) -> None:
     """Joins elementwise groups with the elementwise group, or the plain reduction, that alone reads
     their result.
 
@@ -228,6 +236,8 @@ def _join_producers(nodes: list[_Node], groups: dict[int, list[int]]) -> None:
         if not reduced and end.shape != nodes[max(groups[reader])].shape:
             continue
         together = [*groups[reader], *members]
+        if len(together) > most:
+            continue
         if _inlined_size(min(together), together, nodes) > _LARGEST_EXPRESSION:
             continue
         for i in members:
@@ -248,12 +258,12 @@ def _op_label(call: Call) -> str:
 class _Fuser:
     """Makes the group functions of one module; groups of equal structure share one.
 
-    joins : whether a group may have several operators.
+    most : operators in a group.
     """
 
-    def __init__(self, names: NameSupply, joins: bool = True) -> None:
+    def __init__(self, names: NameSupply, most: int) -> None:
         self._names = names
-        self._joins = joins
+        self._most = most
         self.functions: dict[GlobalVar, Function] = {}
         self._by_hash: dict[int, list[GlobalVar]] = {}
 
@@ -268,9 +278,7 @@ class _Fuser:
 
     def _fuse_block(self, block: BindingBlock) -> DataflowBlock:
         nodes = _analyse(block)
-        groups = _form_groups(nodes)
-        if not self._joins:
-            groups = {i: [i] for members in groups.values() for i in members}
+        groups = _form_groups(nodes, self._most)
         # A group is called where its last member stood: by then all it reads has been computed.
         by_last = {max(members): sorted(members) for members in groups.values()}
         bindings = []
@@ -352,6 +360,13 @@ def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     ----------
     fuse_opt_level : 0 leaves the module as it is; any other level fuses. By default that of the
         pass context counts, under whose level 0 each operator is a function of its own.
+
+    The option "relax.FuseOps.max_depth" of the pass context, or "relay.FuseOps.max_depth" for
+    graphs that come from relay, says how many operators a group has at most.
+
+    Raises
+    ------
+    ValueError : that option is below one.
     """
     if fuse_opt_level == 0:
         return mod
@@ -362,7 +377,7 @@ def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     for gvar in functions:
         names.fresh(str(gvar.name_hint))
     joins = fuse_opt_level != -1 or PassContext.current().opt_level > 0
-    fuser = _Fuser(names, joins)
+    fuser = _Fuser(names, largest_group() if joins else 1)
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = fuser.fuse(func)
     functions.update(fuser.functions)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm import error, tir
 from tvm.ir import GlobalVar, Op, RelayExpr
+from tvm.ir.transform import PassContext
 
 from ..analysis import free_vars
 from ..block_builder import NameSupply
@@ -31,9 +32,32 @@ from ..struct_info_relations import (
     tir_vars_in_struct_info,
 )
 
-__all__ = ["Group", "outline_groups", "substituted"]
+__all__ = ["Group", "largest_group", "outline_groups", "substituted"]
 
+# More than this many operators of one kernel drown code generators.
+_MAX_OPERATORS = 256
+_LARGEST = ("relax.FuseOps.max_depth", "relay.FuseOps.max_depth")
 _CALLS_OF_KERNELS = ("relax.call_tir", "relax.call_tir_inplace")
+
+
+def largest_group() -> int:
+    """How many operators a kernel has at most.
+
+    The pass context says, by "relax.FuseOps.max_depth" and "relay.FuseOps.max_depth".
+
+    Raises
+    ------
+    ValueError : the option is below one.
+    """
+    config = PassContext.current().config
+    # Graphs of relay are fused here too, and their programs set the option of their own level.
+    found = [config[key] for key in _LARGEST if key in config]
+    most = min((int(value) for value in found), default=_MAX_OPERATORS)
+    if most < 1:
+        raise error.ValueError(
+            f"FuseOps: max_depth is the most operators in a kernel, at least 1; got {most}"
+        )
+    return most
 
 
 @dataclass(eq=False)

@@ -6,6 +6,8 @@ Operators run as kernels compiled for the shapes that come, each once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from tvm.ir import Constructor, GlobalVar, IRModule, Op, RelayExpr, TensorType, 
 from tvm.ir.transform import PassContext
 from tvm.relax.compile_fused import current_schedules
 from tvm.runtime import ADT, Device, NDArray, tuple_object
+from tvm.runtime.profiling import Duration, MetricCollector, Percent, Report
 from tvm.target import Target
 
 from ..adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -383,16 +386,62 @@ def _foreign_modules(func: Function, mod: IRModule | None) -> list[Any]:
     return modules
 
 
+@dataclass
+class _Profile:
+    collectors: Sequence[MetricCollector]
+    reports: list[Report] = field(default_factory=list)
+
+
+_profile: ContextVar[_Profile | None] = ContextVar("relay_profile", default=None)
+
+
+def profiled(run: Callable[[], object], collectors: Sequence[MetricCollector] = ()) -> Report:
+    """What the kernels take that a program calls, whatever way it goes through its branches.
+
+    Each part of the program runs once for its results and once to be measured.
+
+    Parameters
+    ----------
+    run : runs the program.
+    collectors : measure more than time, see `tvm.runtime.profiling`.
+    """
+    profile = _Profile(collectors)
+    token = _profile.set(profile)
+    try:
+        run()
+    finally:
+        _profile.reset(token)
+    calls = [call for report in profile.reports for call in report.calls]
+    total: dict[str, float] = {}
+    for report in profile.reports:
+        for device, metrics in report.device_metrics.items():
+            total[device] = total.get(device, 0.0) + metrics[_DURATION].microseconds
+    for call in calls:
+        share = call[_DURATION].microseconds / max(total[str(call["Device"])], 1e-9)
+        call["Percent"] = Percent(100 * share)
+    devices = {device: {_DURATION: Duration(us)} for device, us in total.items()}
+    return Report(calls, devices, {"Executor": "relay VM"})
+
+
+_DURATION = "Duration (us)"
+
+
 def compiled(func: Function, target: Target, device: Device, mod: IRModule | None = None) -> Any:
     """A function of arrays for a graph; its results are nested as those of the graph."""
     if not func.params and _is_value(func.body):
         result = _constant(func.body, device)
         return lambda: result
-    machine = relax.VirtualMachine(compile_graph(func, target, mod), device)["main"]
+    machine = relax.VirtualMachine(compile_graph(func, target, mod), device)
+    main = machine["main"]
     type_ = func.body.checked_type_
 
     def run(*args: Any) -> Any:
-        result = machine(*[leaf for a in args for leaf in _flattened(a)])
+        given = [leaf for a in args for leaf in _flattened(a)]
+        result = main(*given)
+        profile = _profile.get()
+        if profile is not None:
+            # After the call for the results, so that memory and code are there already.
+            profile.reports.append(machine.profile("main", *given, collectors=profile.collectors))
         leaves = [result] if isinstance(result, NDArray) else list(result)
         return _nested(leaves, type_)
 

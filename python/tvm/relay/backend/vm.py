@@ -20,15 +20,17 @@ from tvm.runtime import (
     module_from_functions,
     save_param_dict_to_file,
 )
+from tvm.runtime.profiling import MetricCollector, Report
 from tvm.runtime.vm import Executable, VirtualMachine
 from tvm.target import Target
 
 from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
-from ..build_module import ExpressionExecutor, target_of
+from ..build_module import ExpressionExecutor, check_devices, target_of
 from ..expr import Call, Constant, Function, Var, exact_const
 from ..expr_functor import ExprMutator
 from ..text_printer import as_text
+from .interpreter import profiled
 
 __all__ = ["Executable", "VMCompiler", "VirtualMachine", "compile"]
 
@@ -183,6 +185,7 @@ class _Machine:
                 "set_input": self.set_input,
                 "set_one_input": self.set_one_input,
                 "invoke": self.invoke,
+                "profile": self.profile,
                 "set_and_invoke": self.set_and_invoke,
                 "get_num_outputs": self.num_outputs,
                 "get_output": self.output,
@@ -213,6 +216,10 @@ class _Machine:
             self._functions[name] = self._executor.evaluate(gvar)
         self._result = self._functions[name](*self._inputs.get(name, []))
         return self._result
+
+    def profile(self, name: str, collectors: Sequence[MetricCollector]) -> Report:
+        """What the kernels of a call of a function take, for the arguments that are kept."""
+        return profiled(lambda: self.invoke(name), list(collectors))
 
     def set_and_invoke(self, name: str, *values: Any) -> Any:
         """Both."""
@@ -278,7 +285,9 @@ class VMCompiler:
         if self._params:
             mod = mod.clone()
             mod["main"] = bind_params_by_name(mod["main"], self._params)
-        self._lowered = infer_module(mod), target_of(target, target_host)
+        typed, resolved = infer_module(mod), target_of(target, target_host)
+        check_devices(typed, resolved)
+        self._lowered = typed, resolved
         self._executable = None
 
     def optimize(

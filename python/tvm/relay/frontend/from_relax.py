@@ -225,7 +225,8 @@ def _take(call: relax.Call, args: list[Any], s: Settings) -> Any:
 def _reduction(call: relax.Call, args: list[Any], s: Settings) -> Any:
     function = getattr(op, str(call.op.name).removeprefix("relax."))
     axis = s.get("axis")
-    return function(args[0], axis=None if axis is None else list(axis), keepdims=s["keepdims"])
+    keepdims = bool(s.get("keepdims", False))
+    return function(args[0], axis=None if axis is None else list(axis), keepdims=keepdims)
 
 
 @_writer("nn.pad")

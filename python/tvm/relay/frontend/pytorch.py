@@ -69,6 +69,9 @@ def from_pytorch(
         the parameters; False is refused, which in TVM makes real numbers of them that the program
         quantises again.
 
+    A program that writes to its inputs, as by ``x -= 1``, computes what it does in PyTorch, but
+    leaves the arrays of the caller alone.
+
     Returns
     -------
     The module, whose parameters are the inputs under the names given and then the weights under
@@ -92,7 +95,8 @@ def from_pytorch(
     examples = [_example(info, default_dtype) for info in input_infos]
     is_exported = isinstance(script_module, torch.export.ExportedProgram)
     program = export_for_inference(script_module, () if is_exported else tuple(examples))
-    func = ProgramImporter(program, keep_params_as_input=True).at({})["main"]
+    importer = ProgramImporter(program, keep_params_as_input=True, may_write_inputs=True)
+    func = importer.at({})["main"]
     names, params = [str(name) for name, _ in input_infos], {}
     is_scripted = isinstance(script_module, torch.jit.ScriptModule)
     for spec in program.graph_signature.input_specs:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import topi
 from tvm.ir import RelayExpr
+from tvm.target import VirtualDevice
 
 from ..expr import Call
 from .registry import REQUIRED, OpPattern, define, make
@@ -15,6 +16,7 @@ __all__ = [
     "checkpoint",
     "compiler_begin",
     "compiler_end",
+    "on_device",
     "stop_fusion",
 ]
 
@@ -48,6 +50,49 @@ define(
     lower=_unchanged,
     num_inputs=1,
 )
+
+define(
+    "on_device",
+    topi.identity,
+    OpPattern.OPAQUE,
+    settings={
+        "virtual_device": REQUIRED,
+        "constrain_result": False,
+        "constrain_body": True,
+    },
+    rule=_same_type,
+    lower=_unchanged,
+    num_inputs=1,
+)
+
+
+def on_device(
+    body: RelayExpr,
+    device: Any,
+    constrain_result: bool = False,
+    constrain_body: bool = True,
+) -> Call:
+    """The value, of which a program says where it is computed.
+
+    A program runs on one device, that of its target, and a build refuses marks for others.
+
+    Parameters
+    ----------
+    device : a `tvm.target.VirtualDevice`, a device, or its name.
+    constrain_result, constrain_body : whether the device is that of the result, and of what the
+        value is computed from.
+
+    Raises
+    ------
+    TypeError : `device` is no device.
+    """
+    return make(
+        "on_device",
+        [body],
+        virtual_device=VirtualDevice.of(device),
+        constrain_result=bool(constrain_result),
+        constrain_body=bool(constrain_body),
+    )
 
 
 def compiler_begin(data: RelayExpr, compiler: str) -> Call:

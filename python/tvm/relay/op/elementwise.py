@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tvm import error, relax, topi
 from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.precision import computed_in_float32
+from tvm.target import VirtualDevice
 
 from ..expr import Call
 from .registry import REQUIRED, OpPattern, define, make
@@ -174,7 +175,31 @@ define(
     topi.identity,
     OpPattern.OPAQUE,
     settings={"src_virtual_device": REQUIRED, "dst_virtual_device": REQUIRED},
+    rule=_same("device_copy"),
+    lower=lambda args, s: args[0],
+    num_inputs=1,
 )
+
+
+def device_copy(data: RelayExpr, src_device: Any, dst_device: Any) -> Call:
+    """The value on another device.
+
+    A program runs on one device, that of its target, so a build takes copies within it alone.
+
+    Parameters
+    ----------
+    src_device, dst_device : each a `tvm.target.VirtualDevice`, a device, or its name.
+
+    Raises
+    ------
+    TypeError : one of them is no device.
+    """
+    return make(
+        "device_copy",
+        [data],
+        src_virtual_device=VirtualDevice.of(src_device),
+        dst_virtual_device=VirtualDevice.of(dst_device),
+    )
 
 
 def cast(data: RelayExpr, dtype: str) -> Call:
@@ -202,7 +227,14 @@ def fixed_point_multiply(data: RelayExpr, multiplier: int, shift: int) -> Call:
     return make("fixed_point_multiply", [data], multiplier=multiplier, shift=shift)
 
 
-__all__ += ["cast", "cast_like", "clip", "fixed_point_multiply", "reinterpret"]
+__all__ += [
+    "cast",
+    "cast_like",
+    "clip",
+    "device_copy",
+    "fixed_point_multiply",
+    "reinterpret",
+]
 
 
 if TYPE_CHECKING:

@@ -103,7 +103,14 @@ def _where_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
     return TensorType(shape, str(x.dtype))
 
 
-define("where", lambda c, x, y: topi.where(c, x, y), _B, rule=_where_rule, num_inputs=3)
+def _where_lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+    condition, dtype = args[0], str(args[0].struct_info.dtype)
+    if dtype != "bool":
+        condition = relax.op.not_equal(condition, relax.const(0, dtype))
+    return relax.op.where(condition, *args[1:])
+
+
+define("where", topi.where, _B, lower=_where_lower, rule=_where_rule, num_inputs=3)
 
 
 def take(

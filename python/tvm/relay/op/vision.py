@@ -13,6 +13,7 @@ from .nn.windows import sizes_of
 from .registry import REQUIRED, OpPattern, define, make
 
 __all__ = [
+    "all_class_non_max_suppression",
     "get_valid_counts",
     "multibox_prior",
     "multibox_transform_loc",
@@ -91,6 +92,12 @@ define(
         "return_indices": True,
         "invalid_to_bottom": False,
     },
+    num_inputs=5,
+)
+define(
+    "vision.all_class_non_max_suppression",
+    _as_list(topi.vision.all_class_non_max_suppression),
+    settings={"output_format": "onnx"},
     num_inputs=5,
 )
 define(
@@ -221,6 +228,36 @@ def non_max_suppression(
         invalid_to_bottom=bool(invalid_to_bottom),
     )
     return TupleWrapper(call, 2) if return_indices else call
+
+
+def all_class_non_max_suppression(
+    boxes: RelayExpr,
+    scores: RelayExpr,
+    max_output_boxes_per_class: Any = -1,
+    iou_threshold: Any = -1.0,
+    score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+) -> TupleWrapper:
+    """Boxes of each class without those that overlap better ones of it.
+
+    As :func:`tvm.topi.vision.all_class_non_max_suppression` gives them: two values for "onnx", of
+    which the second says how many rows of the first there are, three for "tensorflow". The three
+    limits may be expressions.
+    """
+    limits = [
+        value if isinstance(value, RelayExpr) else const(number(value), kind)
+        for value, number, kind in (
+            (max_output_boxes_per_class, int, "int32"),
+            (iou_threshold, float, "float32"),
+            (score_threshold, float, "float32"),
+        )
+    ]
+    call = make(
+        "vision.all_class_non_max_suppression",
+        [boxes, scores, *limits],
+        output_format=output_format,
+    )
+    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
 
 
 def roi_align(

@@ -16,7 +16,15 @@ from ..build_module import create_executor
 from ..expr import Function, Tuple
 from .config import QConfig
 
-__all__ = ["activation_thresholds", "divergence_threshold", "weight_threshold"]
+__all__ = [
+    "activation_thresholds",
+    "divergence_threshold",
+    "percentile_threshold",
+    "weight_threshold",
+]
+
+# Share of the absolute values of data that "percentile" has room for.
+_SHARE = 0.99999
 
 _BINS = 2048
 # Thresholds are tried in steps of so many bins.
@@ -66,6 +74,13 @@ def divergence_threshold(histogram: np.ndarray, width: float, levels: int) -> fl
     return found * width
 
 
+def percentile_threshold(arrays: Sequence[np.ndarray], share: float = _SHARE) -> float:
+    """The absolute value that this share of all values does not exceed, 1 for values that are 0."""
+    values = np.concatenate([np.abs(array).ravel() for array in arrays])
+    place = min(int(share * values.size), values.size - 1)
+    return float(np.partition(values, place)[place]) or 1.0
+
+
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
     """KL(p || q) of counts; bins that only q lacks count as if they were nearly empty."""
     if not p.sum() or not q.sum():
@@ -83,7 +98,7 @@ def activation_thresholds(
     Parameters
     ----------
     values : expressions of the network's inputs.
-    dataset : inputs by name; needed with "kl_divergence".
+    dataset : inputs by name; needed with "kl_divergence" and "percentile".
 
     Raises
     ------
@@ -94,7 +109,8 @@ def activation_thresholds(
     batches = list(dataset or ())
     if not batches:
         raise error.ValueError(
-            'relay.quantize: calibrate_mode "kl_divergence" needs a dataset of inputs by name'
+            f'relay.quantize: calibrate_mode "{config.calibrate_mode}" needs a dataset of inputs '
+            "by name"
         )
     levels = 2 ** (config.nbit_input - 1)
     chunk = config.calibrate_chunk_by if config.calibrate_chunk_by > 0 else max(len(values), 1)
@@ -102,7 +118,10 @@ def activation_thresholds(
     for start in range(0, len(values), chunk):
         part = values[start : start + chunk]
         samples = _collected(part, batches)
-        found.extend(_threshold(arrays, levels) for arrays in samples)
+        if config.calibrate_mode == "percentile":
+            found.extend(map(percentile_threshold, samples))
+        else:
+            found.extend(_threshold(arrays, levels) for arrays in samples)
     return found
 
 

@@ -22,7 +22,7 @@ _FIXED = {
     "partition_conversions": ("disabled", "conversions stay where they are needed"),
 }
 _CHOICES = {
-    "calibrate_mode": ("global_scale", "kl_divergence"),
+    "calibrate_mode": ("global_scale", "kl_divergence", "percentile"),
     "weight_scale": ("power2", "max"),
 }
 
@@ -35,7 +35,8 @@ class QConfig:
     ----------
     nbit_input, nbit_weight : bits of the integers, 2 to 8, with a sign.
     calibrate_mode : "global_scale" takes one range for all data; "kl_divergence" finds the range
-        of each layer that loses least of the distribution of a dataset.
+        of each layer that loses least of the distribution of a dataset; "percentile" leaves out
+        one absolute value in a hundred thousand of it, the largest ones.
     global_scale : the largest absolute value of data with "global_scale".
     weight_scale : the largest absolute weight is taken as it is, "max", or rounded up to a power of
         two, "power2".

@@ -134,7 +134,7 @@ def quantize(
     Parameters
     ----------
     params : values of parameters of "main" by name, which become constants.
-    dataset : inputs by name, for "kl_divergence".
+    dataset : inputs by name, for "kl_divergence" and "percentile".
 
     Raises
     ------

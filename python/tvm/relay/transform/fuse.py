@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tvm.ir import Op, RelayExpr, TensorType, structural_equal
 from tvm.ir.transform import Pass, PassContext
+from tvm.relax.transform.grouping import largest_group
 
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from ..expr_functor import ExprMutator, ExprVisitor
@@ -21,8 +22,6 @@ __all__ = ["FuseOps"]
 
 _ELEMWISE, _BROADCAST, _INJECTIVE = 0, 1, 2
 _REDUCE, _HEAVY, _TUPLE, _OPAQUE = 3, 4, 7, 8
-# What a kernel holds at most, so that code generators are not drowned.
-_MAX_OPERATORS = 256
 _RESHAPES = {
     "reshape", "expand_dims", "squeeze", "contrib_reverse_reshape", "nn.batch_flatten",
     "reshape_like",
@@ -204,6 +203,7 @@ class _Fuser:
 
     def __init__(self, order: list[_Node]) -> None:
         self._order = order
+        self._most = largest_group()
         for node in order:
             node.group = _Group(node.expr, node.pattern)
 
@@ -215,7 +215,7 @@ class _Fuser:
 
     def _consider(self, node: _Node, sink: _Node, round_: int) -> None:
         group, target = node.root(), sink.root()
-        if group is target or group.size + target.size > _MAX_OPERATORS:
+        if group is target or group.size + target.size > self._most:
             return
         if round_ == 2:
             # Into tuples in the middle of the graph, which are no kernels of their own.
@@ -334,6 +334,9 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:
     Parameters
     ----------
     fuse_opt_level : 0 makes a function of each operator; below that, what the pass context says.
+
+    The option "relay.FuseOps.max_depth" of the pass context says how many operators a kernel has at
+    most, in `relay.build` as well.
     """
 
     def rewrite(func: Function, mod: object) -> RelayExpr:

@@ -1,5 +1,6 @@
 """Operators of object detection: boxes, their suppression, and regions of images."""
 
+from .all_class import *
 from .boxes import *
 from .priors import *
 from .regions import *

@@ -68,7 +68,7 @@ def get_valid_counts(
     )
 
 
-def _overlap(box: Any, other: Any, dtype: str) -> Any:
+def overlap_of(box: Any, other: Any, dtype: str) -> Any:
     """Common area of two boxes by that of both together; corners in any order."""
     zero = tir.const(0.0, dtype)
     common, areas = tir.const(1.0, dtype), [tir.const(1.0, dtype)] * 2
@@ -165,7 +165,7 @@ def non_max_suppression(
                     mine, theirs = (
                         [source[n, b, coord_start + k] for k in range(4)] for b in (box, other)
                     )
-                    close = _overlap(mine, theirs, dtype) >= overlap
+                    close = overlap_of(mine, theirs, dtype) >= overlap
                     if id_index >= 0 and not force_suppress:
                         close = tir.all(
                             close, source[n, box, id_index] == source[n, other, id_index]

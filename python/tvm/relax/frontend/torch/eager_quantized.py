@@ -8,6 +8,8 @@ between ``quantize`` and ``dequantize``, which says the same in operators that i
 from __future__ import annotations
 
 import inspect
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,19 +85,31 @@ def _real(value: Any) -> Any:
 
 
 def signature_of(method: Any) -> inspect.Signature:
-    """The parameters of a method of a script, by which an export names inputs."""
+    """The parameters of a method of a script, by which an export names inputs.
+
+    Inputs that a traced ``forward(*args)`` took have one name there, and numbers behind it here.
+    """
+    arguments = method.schema.arguments[1:]
+    count = Counter(argument.name for argument in arguments)
+    taken = set(count)
     return inspect.Signature(
         [
             inspect.Parameter(
-                argument.name,
+                argument.name if count[argument.name] == 1 else _fresh(argument.name, taken),
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=argument.default_value
                 if argument.has_default_value()
                 else inspect.Parameter.empty,
             )
-            for argument in method.schema.arguments[1:]
+            for argument in arguments
         ]
     )
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    numbered = next(n for i in itertools.count() if (n := f"{name}_{i}") not in taken)
+    taken.add(numbered)
+    return numbered
 
 
 def _nodes(graph: Any) -> Iterator[Any]:

@@ -113,6 +113,8 @@ class ProgramImporter:
     Parameters
     ----------
     program, keep_params_as_input, unwrap_unit_return_tuple : see :func:`from_exported_program`.
+    may_write_inputs : take programs that write to the user's inputs. What is written counts in
+        what the program computes after it, and the arrays of the caller keep what they hold.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class ProgramImporter:
         program: torch.export.ExportedProgram,
         keep_params_as_input: bool = False,
         unwrap_unit_return_tuple: bool = True,
+        may_write_inputs: bool = False,
     ) -> None:
         # Decomposition takes longer than everything else here, and many programs need none. Under
         # autocast it is what writes the casts into the program.
@@ -134,6 +137,7 @@ class ProgramImporter:
         self._program = program
         self._keep_params = keep_params_as_input
         self._unwrap = unwrap_unit_return_tuple
+        self._may_write_inputs = may_write_inputs
         self._constants: dict[str, Constant] = {}
 
     def at(self, sizes: Sizes) -> IRModule:
@@ -155,7 +159,14 @@ class ProgramImporter:
         return mod
 
     def _importer(self, sizes: Sizes) -> _Importer:
-        return _Importer(self._program, self._keep_params, self._unwrap, sizes, self._constants)
+        return _Importer(
+            self._program,
+            self._keep_params,
+            self._unwrap,
+            self._may_write_inputs,
+            sizes,
+            self._constants,
+        )
 
 
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
@@ -307,12 +318,14 @@ class _Importer:
         program: torch.export.ExportedProgram,
         keep_params_as_input: bool,
         unwrap_unit_return_tuple: bool,
+        may_write_inputs: bool,
         sizes: Sizes,
         constants: dict[str, Constant],
     ) -> None:
         self._program = program
         self._keep_params = keep_params_as_input
         self._unwrap = unwrap_unit_return_tuple
+        self._may_write_inputs = may_write_inputs
         self._sizes = sizes
         self._constants = constants
         self._builder = BlockBuilder()
@@ -484,6 +497,8 @@ class _Importer:
                 continue
             if spec.kind is not OutputKind.USER_OUTPUT:
                 if self._is_as_it_was(spec, item):
+                    continue
+                if self._may_write_inputs and spec.kind is OutputKind.USER_INPUT_MUTATION:
                     continue
                 raise WritesToInputs(signature)
             # None and numbers among the results are the caller's to put in.
