@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from pathlib import Path
 
 from tvm.felix.command import Help
@@ -44,54 +43,25 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def tune(options: argparse.Namespace) -> None:
     """Tune and print what came of it; a folder that holds records already is gone on with."""
-    from tvm import auto_scheduler, felix
-    from tvm.auto_scheduler import task_scheduler
     from tvm.felix import nn
+    from tvm.felix.ansor_tune import ansor_tune
     from tvm.felix.timing import interleaved_seconds, torch_variants
-    from tvm.felix.tuning import compile_tuned
-    from tvm.target import Target
 
     model, inputs = nn.load_network(options.network, batch=options.batch_size)
-    tasks, weights = auto_scheduler.extract_tasks(model, inputs, options.target)
-    if not tasks:
-        raise ValueError(f"{options.network} has no kernel that is worth tuning")
-    options.out.mkdir(parents=True, exist_ok=True)
-    felix.save_tasks(
-        [
-            felix.make_task(task, desc=str(task.desc), weight=weight, idx=i)
-            for i, (task, weight) in enumerate(zip(tasks, weights))
-        ],
-        options.out / "tasks.json",
-    )
-    records = options.out / "records.json"
-    scheduler = auto_scheduler.TaskScheduler(
-        tasks,
-        weights,
+    result = ansor_tune(
+        model,
+        inputs,
+        options.out,
+        target=options.target,
+        trials=options.trials,
+        per_round=options.per_round,
+        policy=options.policy,
+        search_space=options.search_space,
         strategy=options.strategy,
-        load_log_file=str(records) if records.exists() else None,
-        load_model_file=options.cost_model,
-        callbacks=[
-            task_scheduler.PrintTableInfo(),
-            task_scheduler.LogEstimatedLatency(options.out / "total_latency.tsv"),
-        ],
+        early_stopping=options.early_stopping,
+        cost_model=options.cost_model,
     )
-    params = {} if options.search_space is None else {"search_space": options.search_space}
-    start = time.monotonic()
-    scheduler.tune(
-        auto_scheduler.TuningOptions(
-            num_measure_trials=options.trials,
-            early_stopping=options.early_stopping,
-            num_measures_per_round=options.per_round,
-            measure_callbacks=[auto_scheduler.RecordToFile(records)],
-        ),
-        search_policy=options.policy,
-        search_policy_params=params,
-    )
-    # What was found is timed again beside the library's schedules, and then inside of the network;
-    # each kernel gets the faster one.
-    auto_scheduler.confirm_records(records, tasks)
-    network = felix.compile(model, inputs, target=options.target, records=records).network
-    [compiled] = compile_tuned([network], Target(options.target), options.out, None)
+    compiled = result.compiled
     functions = {
         "tuned": lambda: compiled(*inputs),
         **{f"pytorch {name}": run for name, run in torch_variants(model, inputs).items()},
@@ -102,9 +72,9 @@ def tune(options: argparse.Namespace) -> None:
     summary = {
         "network": options.network,
         "policy": options.policy,
-        "trials": scheduler.ct,
-        "seconds": time.monotonic() - start,
-        "estimated_seconds": scheduler.cur_score,
+        "trials": result.trials,
+        "seconds": result.seconds,
+        "estimated_seconds": result.estimated_seconds,
         "latency_seconds": latency,
         "schedules": {kernel.name: kernel.schedule for kernel in compiled.kernels},
     }

@@ -91,7 +91,6 @@ MOVED: Mapping[str, str] = {
     "tvm.codegen": "tvm.target.codegen",
     "tvm.context": "tvm.device",
     "tvm.convert": "tvm.runtime.convert",
-    "tvm.felix.ansor_tune": "tvm.auto_scheduler.TaskScheduler, or scripts/ansor_tune_network.py",
     "tvm.felix.extrac_tasks": "tvm.felix.extract_tasks",
     "tvm.felix.test_extract_task": "tvm.felix.extract_tasks_, which prints the groups of tasks",
     "tvm.form_body": "tvm.driver.form_irmodule",

@@ -157,17 +157,17 @@ def test_one_row_whose_sums_are_shared_computes_the_same(has_bias, m, k):
     assert len(shared) == (2 if has_bias and m > 32 and m < 1024 else 1)
     for sketch in shared:
         function = SketchPerfFunc(sketch, MLPModelPLWrapper())
-        for point in function.config_maker.make(4, np.random.default_rng(0)):
-            config = function.config(point)
+        for point in function.features.config_maker.make(4, np.random.default_rng(0)):
+            config = function.features.config(point)
             state = sketch.state_from_config(config)
             np.testing.assert_allclose(
                 run_emulated(task.ansor_task, state, inputs), expected, rtol=1e-4, atol=1e-4
             )
             func, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
             found = _ffi_api.LoopFeatures(
-                task.ansor_task, func, function.pack.buffer_order, "felix"
+                task.ansor_task, func, function.features.pack.buffer_order, "felix"
             ).numpy()
-            roots = function.pack.tape.forward(point[None])[0]
+            roots = function.features.pack.tape.forward(point[None])[0]
             actual = roots[: found.size].reshape(found.shape)
             np.testing.assert_allclose(actual, found, rtol=1e-5, atol=1e-5)
             assert sketch.config_from_state(state) == config

@@ -9,6 +9,7 @@ import torch
 import tvm
 from tvm import auto_scheduler, felix, te, topi
 from tvm.felix import ffi
+from tvm.felix.ansor_tune import ansor_tune
 from tvm.felix.cost_model import DatasetBuilder, MLPModelPLWrapper
 from tvm.felix.features import LinearExpr, RandConfigMaker, TorchExprRunner, TorchFeatures
 from tvm.felix.nn.dcgan import Generator
@@ -124,6 +125,17 @@ def test_native_functions_are_called_in_their_order(monkeypatch, tmp_path):
 def test_networks_of_the_paper_have_modules_of_their_own():
     for network in (Generator, VisionTransformer, Llama):
         assert issubclass(network, torch.nn.Module)
+
+
+def test_a_network_is_tuned_with_another_policy(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(16, 24), torch.nn.ReLU()).eval()
+    inputs = (torch.randn(4, 16),)
+    result = ansor_tune(model, inputs, tmp_path, trials=4, per_round=2, policy="sketch.random")
+    assert result.trials == 4 and result.estimated_seconds > 0
+    assert len((tmp_path / "records.json").read_text().splitlines()) == 4
+    torch.testing.assert_close(result.compiled(*inputs), model(*inputs), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="no kernel that is worth tuning"):
+        ansor_tune(torch.nn.Flatten(), inputs, tmp_path / "nothing", trials=4)
 
 
 def test_an_older_check_program_is_told_what_to_call():
