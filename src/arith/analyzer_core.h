@@ -354,6 +354,8 @@ class AnalyzerCore {
   int order_ = 0;
   int budget_ = 0;
   int fact_depth_ = 0;
+  /*! \brief Whether more facts are being derived, which simplifying their parts must not start. */
+  bool deriving_ = false;
   int proof_nesting_ = 0;
 };
 

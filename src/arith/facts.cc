@@ -357,6 +357,18 @@ constexpr int kMaxAlternatives = 6;
 // Conditions that are looked through for ends of bounds.
 constexpr size_t kMaxExcluded = 8;
 
+// Sets a flag for as long as it lives.
+class Deriving {
+ public:
+  explicit Deriving(bool* flag) : flag_(flag) { *flag_ = true; }
+  ~Deriving() { *flag_ = false; }
+  Deriving(const Deriving&) = delete;
+  Deriving& operator=(const Deriving&) = delete;
+
+ private:
+  bool* flag_;
+};
+
 int CountAlternatives(const PrimExpr& cond) {
   if (const auto* op = cond.as<tir::NotNode>()) return CountAlternatives(op->a);
   if (const auto* op = cond.as<tir::OrNode>()) {
@@ -371,7 +383,8 @@ int CountAlternatives(const PrimExpr& cond) {
 }  // namespace
 
 void AnalyzerCore::AddSharedFacts(const PrimExpr& a, const PrimExpr& b, bool negate) {
-  if (CountAlternatives(a) + CountAlternatives(b) > kMaxAlternatives) return;
+  if (deriving_ || CountAlternatives(a) + CountAlternatives(b) > kMaxAlternatives) return;
+  const Deriving deriving(&deriving_);
   struct Case {
     AnalyzerCore* core;
     FactCounts before;
@@ -404,7 +417,8 @@ void AnalyzerCore::AddSharedFacts(const PrimExpr& a, const PrimExpr& b, bool neg
 }
 
 void AnalyzerCore::AddExcluded() {
-  if (true_conds_.size() > kMaxExcluded) return;
+  if (deriving_ || true_conds_.size() > kMaxExcluded) return;
+  const Deriving deriving(&deriving_);
   for (const PrimExpr& cond : std::vector<PrimExpr>(true_conds_)) {
     if (!cond.as<tir::NENode>()) continue;
     const std::optional<Claim> claim = ClaimOf(cond);

@@ -18,7 +18,7 @@ from tvm.target import Target, emulated
         ("sm_90", 132, 2048, 228, 128),
         # Variants are their number; what is newer or older than the table gets its ends.
         ("sm_90a", 132, 2048, 228, 128),
-        ("sm_120", 132, 2048, 228, 128),
+        ("sm_120", 170, 1536, 100, 128),
         ("sm_61", 80, 2048, 96, 64),
     ],
 )
