@@ -122,6 +122,7 @@ MOVED: Mapping[str, str] = {
 # TVM's module: the module here that has its names.
 WITHIN: Mapping[str, str] = {
     "tvm.arith.int_solver": "tvm.arith",
+    "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model",
     "tvm.ir.global_var_supply": "tvm.ir",
     "tvm.ir.name_supply": "tvm.ir",
     "tvm.ir.tensor_type": "tvm.ir",

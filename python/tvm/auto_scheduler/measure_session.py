@@ -25,7 +25,7 @@ logger = logging.getLogger("auto_scheduler")
 
 # How many programs of a task are measured again at the end, and within what factor of the library's
 # one is near it.
-_MAX_CONFIRMED = 4
+MAX_CONFIRMED = 4
 _CLOSE = 1.25
 
 
@@ -202,7 +202,7 @@ class MeasureSession:
         key = str(task.workload_key)
         seconds = [taken for _, taken in found]
         confirmed: dict[int, float] = {}
-        while found and len(confirmed) < _MAX_CONFIRMED:
+        while found and len(confirmed) < MAX_CONFIRMED:
             best = min(range(len(found)), key=seconds.__getitem__)
             library = self.library_seconds.get(key, math.inf)
             if best in confirmed or not seconds[best] <= _CLOSE * library:

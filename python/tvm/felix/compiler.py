@@ -117,6 +117,8 @@ class CompiledNetwork:
         self.target = target
         self._source = source
         self._device = tvm.device(str(target.kind.name))
+        # Of processors nothing needs to be asked at each call.
+        self._is_apart = self._device.device_type != _CPU
         self._main = MachinePool(executable, "main", self._device)
         self._signature = CallSignature(network.program)
 
@@ -136,7 +138,7 @@ class CompiledNetwork:
         inputs = [as_ndarray(tensor) for tensor in tensors]
         result = self._main(*self._there(inputs))
         arrays = [result] if isinstance(result, tvm.nd.NDArray) else list(result)
-        if all(array.device.device_type == _CPU for array in inputs):
+        if self._is_apart and all(array.device.device_type == _CPU for array in inputs):
             arrays = [
                 array if array.device.device_type == _CPU else array.copyto(tvm.cpu())
                 for array in arrays
@@ -190,6 +192,8 @@ class CompiledNetwork:
 
     def _there(self, arrays: Sequence[tvm.nd.NDArray]) -> list[tvm.nd.NDArray]:
         """Arrays on the network's device, copied only if they are elsewhere."""
+        if not self._is_apart:
+            return list(arrays)
         return [
             array if array.device == self._device else array.copyto(self._device)
             for array in arrays

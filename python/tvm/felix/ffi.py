@@ -11,7 +11,7 @@ from tvm.auto_scheduler.loop_state import StateObject, state_object_of
 from tvm.tir import PrimExpr, PrimFunc, Var, const, stmt_functor
 
 from . import _ffi_api
-from .features import FeaturePackPy, LinearExpr
+from .feature_pack import FeaturePackPy, LinearExpr
 from .tape import ITERATIONS, NODE_LIMIT
 
 __all__ = [

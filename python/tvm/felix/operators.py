@@ -12,6 +12,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tvm import auto_scheduler, ir, te, tir, topi
@@ -85,8 +86,9 @@ class _Part(Rebuilder):
         built = [op for op in dag.ops if isinstance(op, te.ComputeOp)]
         if len(built) != len(self.operations):
             return False
-        return ir.structural_equal(*(part.function() for part in (self, _Part(built))))
+        return ir.structural_equal(self.function, _Part(built).function)
 
+    @cached_property
     def function(self) -> tir.PrimFunc:
         """The part as a function that is equal for equal parts, whatever their names."""
         return te.create_prim_func([*self.inputs, self.output])
@@ -115,7 +117,7 @@ class OperatorBuilder(ABC):
         self.counts = tuple(counts)
 
     @abstractmethod
-    def sizes(self, part: Any) -> Sizes | None:
+    def sizes(self, part: _Part) -> Sizes | None:
         """The operator's sizes if the part is one of this kind, else None."""
 
     def __repr__(self) -> str:
@@ -153,13 +155,9 @@ class _Built(OperatorBuilder):
 
 @dataclass(frozen=True)
 class _Images:
-    """Where a layout has its parts: positions of batch, space and channels."""
+    """Where a layout has its parts: positions of space and channels; batches come first."""
 
     layout: str
-
-    @property
-    def batch(self) -> int:
-        return 0
 
     @property
     def channels(self) -> int:
@@ -198,8 +196,9 @@ def _windows(part: _Part, images: _Images, window: Sequence[int]) -> Iterator[tu
                 yield stride, front, total[0] - front, dilation
 
 
-def _padding(rank: int, front: int, behind: int) -> list[int]:
-    return [front] * rank + [behind] * rank
+def _padding(layout: str, sizes: Mapping[str, Any]) -> list[int]:
+    rank = len(layout) - 2
+    return [sizes["pad_front"]] * rank + [sizes["pad_behind"]] * rank
 
 
 def _conv_sizes(part: _Part, kind: str) -> Iterator[Sizes]:
@@ -239,37 +238,25 @@ def _conv_sizes(part: _Part, kind: str) -> Iterator[Sizes]:
             }
 
 
-def _conv(
-    data: te.Tensor,
-    weight: te.Tensor,
-    *,
-    stride: int,
-    pad_front: int,
-    pad_behind: int,
-    dilation: int,
-    layout: str,
-    groups: int = 1,
-    out_dtype: str | None = None,
-    **_: Any,
-) -> te.Tensor:
-    padding = _padding(len(layout) - 2, pad_front, pad_behind)
-    return nn.conv(data, weight, stride, padding, dilation, groups, layout, "", out_dtype)
+def _conv(data: te.Tensor, weight: te.Tensor, **sizes: Any) -> te.Tensor:
+    layout = sizes["layout"]
+    return nn.conv(
+        data,
+        weight,
+        sizes["stride"],
+        _padding(layout, sizes),
+        sizes["dilation"],
+        sizes.get("groups", 1),
+        layout,
+        "",
+        sizes.get("out_dtype"),
+    )
 
 
-def _depthwise(
-    data: te.Tensor,
-    weight: te.Tensor,
-    *,
-    stride: int,
-    pad_front: int,
-    pad_behind: int,
-    dilation: int,
-    layout: str,
-    **_: Any,
-) -> te.Tensor:
-    padding = _padding(2, pad_front, pad_behind)
+def _depthwise(data: te.Tensor, weight: te.Tensor, **sizes: Any) -> te.Tensor:
+    layout = sizes["layout"]
     make = nn.depthwise_conv2d_nhwc if layout == "NHWC" else nn.depthwise_conv2d_nchw
-    return make(data, weight, stride, padding, dilation)
+    return make(data, weight, sizes["stride"], _padding(layout, sizes), sizes["dilation"])
 
 
 def _on_tensor_cores(part: _Part) -> bool:
@@ -423,29 +410,18 @@ def _pool_sizes(part: _Part) -> Iterator[Sizes]:
             }
 
 
-def _pool(
-    data: te.Tensor,
-    *,
-    stride: int,
-    pad_front: int,
-    pad_behind: int,
-    dilation: int,
-    kind: str,
-    count_include_pad: int,
-    layout: str,
-    **sizes: Any,
-) -> te.Tensor:
+def _pool(data: te.Tensor, **sizes: Any) -> te.Tensor:
+    layout = sizes["layout"]
     rank = len(layout) - 2
-    pool = (nn.pool1d, nn.pool2d, nn.pool3d)[rank - 1]
-    return pool(
+    return (nn.pool1d, nn.pool2d, nn.pool3d)[rank - 1](
         data,
         [sizes[name] for name in _Images(layout).names("k")],
-        [stride] * rank,
-        [dilation] * rank,
-        _padding(rank, pad_front, pad_behind),
-        kind,
+        [sizes["stride"]] * rank,
+        [sizes["dilation"]] * rank,
+        _padding(layout, sizes),
+        sizes["kind"],
         layout=layout,
-        count_include_pad=bool(count_include_pad),
+        count_include_pad=bool(sizes["count_include_pad"]),
     )
 
 
@@ -595,27 +571,25 @@ def operators_of(dag: auto_scheduler.ComputeDAG) -> list[Operator]:
     results = {tensor.op for tensor in dag.tensors}
     found: list[Operator] = []
     while open_:
-        part = next(_parts(open_, readers, results))
-        found.append(part[1])
-        open_ = [op for op in open_ if op not in part[0]]
+        operations, operator = _last_operator(open_, readers, results)
+        found.append(operator)
+        open_ = [op for op in open_ if op not in operations]
     return found[::-1]
 
 
-def _parts(
+def _last_operator(
     open_: Sequence[te.Operation],
     readers: Mapping[te.Operation, set[te.Operation]],
     results: set[te.Operation],
-) -> Iterator[tuple[set[te.Operation], Operator]]:
-    """What the last of some operations may be the end of, most operations first."""
+) -> tuple[set[te.Operation], Operator]:
+    """What the last of some operations is the end of, of as many operations as can be."""
     last = open_[-1]
-    group = [last]
-    sizes_of: list[list[te.Operation]] = [list(group)]
+    groups = [[last]]
     for op in reversed(open_[:-1]):
         # What others read, too, is not a part of this operator alone.
-        if op not in results and readers[op] and readers[op] <= set(group):
-            group.insert(0, op)
-            sizes_of.append(list(group))
-    for operations in reversed(sizes_of):
+        if op not in results and readers[op] and readers[op] <= set(groups[-1]):
+            groups.append([op, *groups[-1]])
+    for operations in reversed(groups):
         builders = [b for b in RELAY_BUILDERS if len(operations) in b.counts]
         if not builders:
             continue
@@ -624,5 +598,5 @@ def _parts(
             sizes = builder.sizes(part)
             if sizes is not None:
                 names = tuple(str(op.name) for op in operations)
-                yield set(operations), Operator(builder.name, sizes, names)
-    yield {last}, Operator("", _extents(_Part([last]).out_shape), (str(last.name),))
+                return set(operations), Operator(builder.name, sizes, names)
+    return {last}, Operator("", _extents(_Part([last]).out_shape), (str(last.name),))

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
 from tvm.runtime.files import read_json, write_atomically
 
 from .perf_func import SketchPerfFunc, TaskPerfFunc
@@ -38,9 +39,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-# Schedules of a task of which some are measured again at the end.
-_MAX_CONSIDERED = 5
 
 # A task with less than this share of the network's work gets half-size batches.
 _SMALL_SHARE = 0.01
@@ -426,7 +424,7 @@ class Optimizer:
         infos = sorted(
             (info for info in task.search.measured.values() if info.seconds is not None),
             key=lambda info: info.seconds or math.inf,
-        )[:_MAX_CONSIDERED]
+        )[: MAX_CONFIRMED + 1]
         found = [(task.policy.get_measure_input(info), info.seconds or math.inf) for info in infos]
         for position, seconds in self.session.confirm(task.instance.ansor_task, found).items():
             infos[position].seconds = seconds

@@ -9,7 +9,7 @@ from typing import Protocol
 from tvm.auto_scheduler import SearchTask, State
 
 from . import ffi
-from .features import FeaturePackPy
+from .feature_pack import FeaturePackPy
 
 __all__ = ["Sketch", "Task"]
 

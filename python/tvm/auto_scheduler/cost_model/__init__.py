@@ -11,7 +11,12 @@ from typing import Any
 from .cost_model import CostModel, PythonBasedModel, RandomModel
 from .xgb_model import XGBModel
 
-_LAZY = {"MLPModel": "mlp_model", "LatencyModel": "latency_model", "DatasetBuilder": "dataset"}
+_LAZY = {
+    "DatasetBuilder": "dataset",
+    "LatencyModel": "latency_model",
+    "MLPModel": "mlp_model",
+    "MLPModelPLWrapper": "lightning_model",
+}
 
 __all__ = ["CostModel", "PythonBasedModel", "RandomModel", "XGBModel", *_LAZY]
 
