@@ -59,6 +59,7 @@ Array<Pass> MixedPasses(const Target& target) {
   namespace pass = tir::transform;
   Array<Pass> passes;
   if (!HasScalableVectors(target)) passes.push_back(pass::FixScalableVectors());
+  if (target->kind->name == "llvm") passes.push_back(pass::TransposeInRegisters());
   passes.push_back(pass::PromoteAccumulators());
   passes.push_back(pass::BindTarget(target));
   passes.push_back(pass::VerifyMemory());

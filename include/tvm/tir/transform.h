@@ -171,6 +171,15 @@ Pass UnswitchLoops();
  */
 Pass PromoteAccumulators(int max_elements = 64);
 
+/*!
+ * \brief Reads rows where an innermost loop reads columns, and transposes them in registers.
+ *
+ * Needs: flat accesses, vectors made. A vector whose lanes lie apart and that moves on by one
+ * element a trip costs a load and an insertion for each element. Blocks of 4 to 16 trips read the
+ * rows instead, and interleave them, the base two logarithm of a row's elements times each.
+ */
+Pass TransposeInRegisters();
+
 /*! \brief Drops statements without effect: empty loops, branches, unused lets and allocations. */
 Pass RemoveNoOp();
 

@@ -312,6 +312,10 @@ Value CodeGenLLVM::VisitExpr_(const ShuffleNode* op) {
     if (lanes.size() == 1) return text().Extract(vectors[0], lanes[0]);
     return text().Shuffle(vectors[0], FunctionText::Poison(vectors[0].type), lanes);
   }
+  if (vectors.size() == 2 && vectors[0].is_vector() && vectors[0].type == vectors[1].type &&
+      lanes.size() > 1) {
+    return text().Shuffle(vectors[0], vectors[1], lanes);
+  }
   auto pick = [&](int lane) {
     for (const Value& vector : vectors) {
       if (lane < vector.lanes()) return vector.is_vector() ? text().Extract(vector, lane) : vector;
