@@ -63,7 +63,7 @@ _LEAST_DEPTH = 8
 _LEAST_ROW = 16
 # Of a product (M, K) times (N, K), in cycles: to copy an element to where vectors of columns are
 # neighbours, to add up the lanes of a result, and to read an operand in a step of all lanes.
-_TURN, _LANE_SUM, _DOT_STEP = 1.25, 14.0, 1 / 32
+_TURN, _LANE_SUM, _DOT_STEP = 0.55, 20.0, 1 / 64
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:

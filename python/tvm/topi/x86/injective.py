@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tvm import DataType, te, tir
+from tvm import te, tir
 from tvm.target import Target
 from tvm.tir.functor import StmtExprVisitor
 
@@ -15,7 +14,6 @@ from ..utils import const_shape, is_constant, prod, simplify, single_output
 from .vectors import inline_producers, vector_lanes
 
 __all__ = [
-    "Transposed",
     "find_transposed",
     "joins_odd_rows",
     "schedule_few_last",
@@ -29,8 +27,8 @@ _ELEMENTS = 16
 # Elements of a side of the squares in which dimensions change places: their rows and columns
 # are read and written a cache line at a time, and stay in the first-level cache in between.
 _SQUARE = 16
-# At multiples of this, 16 lines are in fewer sets of a cache of 64 than these have places for.
-_FAR_BYTES = 1024
+# Squares that fill their dimensions are wider: of each line that is read more is used at once.
+_WIDE_SQUARE = 32
 # Rows of more pieces are decided element by element.
 _MOST_PIECES = 8
 # Of fewer rows, each is shared by several cores.
@@ -216,75 +214,48 @@ class _UsesOfRow(StmtExprVisitor):
         self.apart |= any(op.same_as(var) for var in self._own)
 
 
-@dataclass(frozen=True)
-class Transposed:
-    """A result that moves data stored along another dimension than its last.
-
-    Attributes
-    ----------
-    axis : the dimension of the result along which the data is stored.
-    far : the data, if what neighbours of the result's last dimension read of it lies so far apart
-        that it falls into the same few sets of the first-level cache.
-    """
-
-    axis: int
-    far: te.Tensor | None = None
-
-
-def schedule_transposed(output: te.Tensor, moved: Transposed) -> te.Schedule:
+def schedule_transposed(output: te.Tensor, axis: int) -> te.Schedule:
     """Squares of the last dimension by another, along which the data is stored.
+
+    Rows of a square are vectors that are interleaved in registers
+    (:func:`tvm.tir.transform.TransposeInRegisters`).
 
     Parameters
     ----------
     output : each element depends on single elements of the inputs.
-    moved : what :func:`find_transposed` says of it.
+    axis : the dimension of the result along which the data is stored.
     """
     s = te.create_schedule(output.op)
     inline_producers(s, output)
     *others, last = output.op.axis
-    across = others.pop(moved.axis)
-    outer, lane = s[output].split(last, factor=min(_SQUARE, int(last.dom.extent)))
-    block, across = s[output].split(across, factor=min(_SQUARE, int(across.dom.extent)))
+    across = others.pop(axis)
+    extents = [int(axis.dom.extent) for axis in (across, last)]
+    whole = all(extent % _WIDE_SQUARE == 0 for extent in extents)
+    square = _WIDE_SQUARE if whole else _SQUARE
+    outer, lane = s[output].split(last, factor=min(square, extents[1]))
+    block, across = s[output].split(across, factor=min(square, extents[0]))
     s[output].reorder(*others, block, outer, across, lane)
     s[output].vectorize(lane)
-    if moved.far is not None:
-        # Each line is read once and whole.
-        square = s.cache_read(moved.far, "local", [output])
-        s[square].compute_at(s[output], outer)
-        _, along = s[square].split(square.op.axis[-1], factor=_SQUARE)
-        s[square].vectorize(along)
     rows = [*others, block]
     s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else block)
     return s
 
 
-def find_transposed(output: te.Tensor) -> Transposed | None:
-    """How a result moves data, None where it is stored along the result's last dimension."""
+def find_transposed(output: te.Tensor) -> int | None:
+    """The dimension of a result along which its data is stored; None where that is the last."""
     axes = [axis.var for axis in output.op.axis]
     extents = const_shape(output.shape)
     if extents[-1] < _SQUARE // 4:
         return None
-    found = {}
+    found = set()
     for tensor, indices in _reads(output, axes, set()):
         if not is_constant(size := prod(tensor.shape)) or size * 2 <= math.prod(extents):
             continue  # What is repeated stays in cache, however it is read.
         last = simplify(indices[-1])
         for k, var in enumerate(axes[:-1]):
             if isinstance(last, tir.Var) and last.same_as(var) and extents[k] > 1:
-                found[k] = tensor, [simplify(index) for index in indices]
-    if len(found) != 1:
-        return None
-    ((axis, (tensor, indices)),) = found.items()
-    plain = len(output.op.input_tensors) == 1 and tensor.same_as(output.op.input_tensors[0])
-    return Transposed(axis, tensor if plain and _is_far(tensor, indices, axes[-1]) else None)
-
-
-def _is_far(tensor: te.Tensor, indices: Sequence[Any], var: tir.Var) -> bool:
-    """Whether neighbours along the variable compete for the same places of a cache."""
-    shape = const_shape(tensor.shape)
-    places = [k for k, index in enumerate(indices) if isinstance(index, tir.Var)]
-    steps = [math.prod(shape[k + 1 :]) for k in places if indices[k].same_as(var)]
-    return any(step * DataType(tensor.dtype).itemsize % _FAR_BYTES == 0 for step in steps)
+                found.add(k)
+    return found.pop() if len(found) == 1 else None
 
 
 def _reads(
