@@ -20,6 +20,8 @@ __all__ = ["schedule_head_attention"]
 # which more gain nothing.
 _SCORE_BYTES = 1 << 17
 _QUERIES = 64
+# Queries for which keys are read where they are: turning an element of them takes half a cycle.
+_FEW_QUERIES = 8
 
 
 def _stages(output: te.Tensor) -> dict[str, te.Tensor]:
@@ -76,16 +78,50 @@ def schedule_head_attention(output: te.Tensor, target: Target | None = None) -> 
     s[mixed].compute_at(s[output], panel)
     s[mixed].set_scope("local")
     _tile_product(s, mixed, lanes)
-    s[keys].compute_at(s[output], each)
-    _turn_keys(s, keys, target)
+    few = length <= _FEW_QUERIES and const_shape(keys.shape)[2] % vector_lanes(target, dtype) == 0
+    if few:
+        s[keys].compute_inline()
+    else:
+        s[keys].compute_at(s[output], each)
+        _turn_keys(s, keys, target)
     reduce_row(s, total, output, block, target)
     s[power].compute_at(s[output], block)
     loops = power.op.axis[3:]
     vectorize_row(s, power, loops, math.prod(int(k.dom.extent) for k in loops), target)
     reduce_row(s, largest, output, block, target)
     s[seen].compute_at(s[output], block)
-    _score(s, seen, scores, rows, target)
+    if few:
+        _score_where_keys_are(s, seen, scores, target)
+    else:
+        _score(s, seen, scores, rows, target)
     return s
+
+
+def _score_where_keys_are(
+    s: te.Schedule, seen: te.Tensor, scores: te.Tensor, target: Target
+) -> None:
+    """Vectors of partial sums along the size, of as many keys as a vector has lanes.
+
+    Their lanes are added up as vectors along the keys, which transposes them in registers.
+    """
+    lanes = vector_lanes(target, scores.dtype)
+    _, _, query, key = seen.op.axis
+    block, key = s[seen].split(key, factor=lanes)
+    s[seen].reorder(block, query, key)
+    s[seen].vectorize(key)
+    _, lane = s[scores].split(scores.op.reduce_axis[0], factor=lanes)
+    partial = s.rfactor(scores, lane, -1)
+    (lane,) = s[scores].op.reduce_axis
+    *rest, key = s[scores].op.axis
+    s[scores].compute_at(s[seen], query)
+    s[scores].set_scope("local")
+    s[scores].reorder(*rest, lane, key)
+    s[scores].vectorize(key)
+    s[partial].compute_at(s[seen], query)
+    *rest, key, lane = s[partial].op.axis
+    s[partial].reorder(*rest, s[partial].op.reduce_axis[0], key, lane)
+    s[partial].unroll(key)
+    s[partial].vectorize(lane)
 
 
 def _score(s: te.Schedule, seen: te.Tensor, scores: te.Tensor, rows: int, target: Target) -> None:
@@ -107,11 +143,11 @@ def _score(s: te.Schedule, seen: te.Tensor, scores: te.Tensor, rows: int, target
 
 
 def _turn_keys(s: te.Schedule, keys: te.Tensor, target: Target) -> None:
-    """Vectors along the size, where keys are read; only the writes are scattered."""
+    """Vectors along the keys, which are read as rows of the size and transposed in registers."""
     _, _, size, key = keys.op.axis
-    lanes = fitting_lanes(target, keys.dtype, int(size.dom.extent))
-    size, lane = s[keys].split(size, factor=lanes)
-    s[keys].reorder(size, key, lane)
+    block, lane = s[keys].split(key, factor=vector_lanes(target, keys.dtype))
+    s[keys].reorder(block, size, lane)
+    s[keys].pragma(block, "loop_partition_hint", True)
     s[keys].vectorize(lane)
 
 

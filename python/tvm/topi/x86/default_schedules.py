@@ -62,8 +62,9 @@ _LEAST_DEPTH = 8
 # Shorter rows are no longer than what combines the lanes of their sums.
 _LEAST_ROW = 16
 # Of a product (M, K) times (N, K), in cycles: to copy an element to where vectors of columns are
-# neighbours, to add up the lanes of a result, and to read an operand in a step of all lanes.
-_TURN, _LANE_SUM, _DOT_STEP = 0.55, 20.0, 1 / 64
+# neighbours, to add up the lanes of a result, of vectors of results and of others, and what a step
+# of inner products takes longer than one of columns.
+_TURN, _LANE_SUMS, _DOT_STEP = 0.55, (4.5, 20.0), 1 / 60
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
@@ -90,7 +91,8 @@ def _turning_pays(product: te.Tensor, rows: int, target: Target) -> bool:
     if weight.dtype != product.dtype or product_tile(product, target) is None:
         return False
     depth = int(product.op.reduce_axis[0].dom.extent)
-    return depth * _TURN / rows < _LANE_SUM + depth * _DOT_STEP
+    odd = const_shape(product.shape)[-1] % fitting_lanes(target, product.dtype, depth) != 0
+    return depth * _TURN / rows < _LANE_SUMS[odd] + depth * _DOT_STEP
 
 
 def _is_packed(weight: te.Tensor) -> bool:

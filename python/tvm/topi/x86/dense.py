@@ -184,6 +184,42 @@ def schedule_dense_panels(
     return s
 
 
+def _dot_columns_in_vectors(
+    product: te.Tensor, tile: RegisterTile, output: te.Tensor, lanes: int
+) -> te.Schedule:
+    """Inner products of as many columns as a vector has lanes, whose partial sums are kept.
+
+    These are added up as vectors along the columns, which transposes them in registers.
+    """
+    s = te.create_schedule(output.op)
+    inline_producers(s, output, first=product)
+    if output.op.same_as(product.op):
+        product = s.cache_write(output, "local")
+    else:
+        s[product].set_scope("local")
+    *batch, i, j = s[output].op.axis
+    j, j_in = s[output].split(j, factor=lanes)
+    i, i_in = s[output].split(i, factor=tile.rows)
+    # A panel of the right side stays in the first-level cache while all rows pass.
+    s[output].reorder(*batch, j, i, i_in, j_in)
+    s[output].parallel(s[output].fuse(*batch, j))
+    s[output].vectorize(j_in)
+    s[product].compute_at(s[output], i_in)
+    _, lane = s[product].split(product.op.reduce_axis[0], factor=lanes)
+    partial = s.rfactor(product, lane, -1)
+    *rest, j_in = s[product].op.axis
+    s[product].reorder(*rest, *s[product].op.reduce_axis, j_in)
+    s[product].vectorize(j_in)
+    s[partial].compute_at(s[output], i)
+    *rest, i, j, lane = s[partial].op.axis
+    j, j_in = s[partial].split(j, factor=tile.vectors)
+    s[partial].reorder(*rest, j, s[partial].op.reduce_axis[0], i, j_in, lane)
+    for loop in (i, j_in):
+        s[partial].unroll(loop)
+    s[partial].vectorize(lane)
+    return s
+
+
 def schedule_matmul_dot(
     product: te.Tensor,
     tile: RegisterTile,
@@ -204,6 +240,8 @@ def schedule_matmul_dot(
     tile.check(target)
     lanes = lanes or vector_lanes(target, product.dtype)
     output = product if output is None else output
+    if len(output.shape) > 1 and const_shape(output.shape)[-1] % lanes == 0:
+        return _dot_columns_in_vectors(product, tile, output, lanes)
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=product)
     _, lane = s[product].split(product.op.reduce_axis[0], factor=lanes)
