@@ -38,12 +38,12 @@ def check(run, fn, *inputs, fused=True, products=0):
     np.testing.assert_allclose(got, fn(*inputs).numpy(), rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(
     batch=st.integers(1, 2),
     groups=st.integers(1, 3),
     shared=st.integers(1, 3),
-    length=st.sampled_from([8, 13, 49, 70]),
+    length=st.sampled_from([1, 3, 8, 13, 49, 70]),
     source=st.sampled_from([1, 16, 37, 50]),
     size=st.sampled_from([8, 20, 64]),
     mask=st.sampled_from(["none", "causal", "bool", "float", "keys"]),
@@ -66,7 +66,9 @@ def test_torchs_attention_of_any_size_is_one_operator(
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, **settings)
 
     rest = [masks[mask]] if mask in masks else []
-    check(run, fn, query, key, value, *rest)
+    # Of few queries only keys of whole vectors are read where they are.
+    fused = length >= 8 or size % 16 == 0
+    check(run, fn, query, key, value, *rest, fused=fused)
 
 
 def test_queries_that_see_nothing_give_zeros(run):

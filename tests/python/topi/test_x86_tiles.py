@@ -232,3 +232,28 @@ def test_rows_of_a_dense_layer_lie_along_any_axis(leading):
     packed = np.ascontiguousarray(weight.reshape(panels, block, depth).transpose(0, 2, 1))
     got = run(scheduled.schedule, scheduled.args, [data, packed])
     np.testing.assert_allclose(got, data @ weight.T, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    batch=st.sampled_from([0, 1, 3]),
+    rows=st.integers(1, 9),
+    columns=st.sampled_from([1, 16, 48, 50, 64]),
+    depth=st.sampled_from([4, 16, 20, 64, 96]),
+    function=st.booleans(),
+)
+def test_few_rows_read_columns_where_they_are(batch, rows, columns, depth, function):
+    lead = (batch,) if batch else ()
+    left = te.placeholder((*lead, rows, depth), name="left")
+    right = te.placeholder((*lead, columns, depth), name="right")
+    product = (topi.nn.batch_matmul if batch else topi.nn.dense)(left, right)
+    result = topi.nn.relu(topi.subtract(product, 1.0)) if function else product
+    rng = np.random.default_rng(columns)
+    a, b = (
+        rng.random(shape, dtype="float32")
+        for shape in ((*lead, rows, depth), (*lead, columns, depth))
+    )
+    got = run(topi.schedule_for(result, TARGET), [left, right, result], [a, b])
+    expected = a @ np.swapaxes(b, -1, -2)
+    expected = np.maximum(expected - 1, 0) if function else expected
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)

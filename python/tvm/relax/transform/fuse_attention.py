@@ -22,8 +22,9 @@ __all__ = ["FuseAttention"]
 _HEADS_AND_TOKENS = (0, 2, 1, 3)
 _VIEWS = ("reshape", "expand_dims", "squeeze", "flatten")
 _SOFTMAXES = ("nn.softmax", "nn.masked_softmax")
-# With fewer queries a head, turning its keys costs more than the kernel saves.
-_LEAST_QUERIES = 8
+# With fewer queries a head, turning its keys costs more than the kernel saves; keys whose size fills
+# whole vectors, of this many elements, are read where they are.
+_LEAST_QUERIES, _LANES = 8, 16
 # What topi's kernel pads keys to.
 _KEY_BLOCK = 16
 
@@ -189,7 +190,7 @@ class _AttentionFuser(FunctionRewriter):
             or heads % groups
             or columns != source
             or rows * groups != heads * length
-            or length < _LEAST_QUERIES
+            or (length < _LEAST_QUERIES and size % _LANES != 0)
         ):
             return None
         biases = [self._bias(bias, here, scores.shape) for bias, here in scores.biases]
