@@ -157,8 +157,8 @@ class BodyInspector final : public StmtExprVisitor {
 
   std::optional<Columns> Match(const BufferLoadNode* op) {
     DataType dtype = op->buffer->dtype;
-    bool plain = dtype.is_scalar() && (dtype.is_int() || dtype.is_uint() || dtype.is_float());
-    if (!plain || dtype.bits() < 8 || op->indices.size() != 1) return std::nullopt;
+    bool plain = dtype.is_scalar() && !dtype.is_handle() && dtype.bits() % 8 == 0;
+    if (!plain || op->indices.size() != 1) return std::nullopt;
     const auto* ramp = op->indices[0].as<RampNode>();
     if (ramp == nullptr || ramp->dtype.is_scalable_vector()) return std::nullopt;
     if (UsesVar(ramp->stride, [&](const VarNode* var) { return var == loop_var_.get(); })) {

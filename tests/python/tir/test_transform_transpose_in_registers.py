@@ -191,3 +191,26 @@ def test_an_extent_that_is_known_at_run_time_has_a_rest():
         out = tvm.nd.empty((16 * n,))
         function(tvm.nd.array(x), out, n)
         np.testing.assert_array_equal(out.numpy(), x.reshape(16, n).T.ravel())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+def test_types_that_are_computed_as_others_move_as_they_are(dtype, cpu):
+    a = te.placeholder((64, 48), name="a", dtype=dtype)
+    out = te.compute((48, 64), lambda i, j: a[j, i], name="out")
+    target = tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+    with target:
+        s = te.create_schedule(out.op)
+        i, j = s[out].op.axis
+        (jo, ji), (io, ii) = s[out].split(j, 16), s[out].split(i, 16)
+        s[out].reorder(io, jo, ii, ji)
+        s[out].vectorize(ji)
+        assert shuffles(TransposeInRegisters()(tvm.lower(s, [a, out]))) > 0
+        function = tvm.build(s, [a, out], target)
+    values = tvm.nd.array((np.arange(64 * 48) % 7).reshape(64, 48).astype("float32"))
+    wide = te.placeholder((64, 48), name="wide")
+    narrow = te.compute((64, 48), lambda i, j: wide[i, j].astype(dtype), name="narrow")
+    x, result = tvm.nd.empty((64, 48), dtype), tvm.nd.empty((48, 64), dtype)
+    tvm.build(te.create_schedule(narrow.op), [wide, narrow], "llvm")(values, x)
+    function(x, result)
+    np.testing.assert_array_equal(result.numpy(), x.numpy().T)
