@@ -44,11 +44,17 @@ def test_dimensions_change_places(shape, data):
     np.testing.assert_array_equal(got, x.transpose(order) + np.float32(1))
 
 
-@pytest.mark.parametrize("shape", [(1, 64, 32, 32), (1, 64, 15, 15)])
-def test_data_is_transposed_in_squares_along_the_dimension_in_which_it_is_stored(shape):
+@pytest.mark.parametrize(
+    ("shape", "far"), [((1, 64, 32, 32), True), ((1, 256, 32, 32), False), ((1, 64, 15, 15), False)]
+)
+def test_data_is_transposed_in_squares_along_the_dimension_in_which_it_is_stored(shape, far):
     x = random(*shape)
     tensor = te.placeholder(x.shape, name="x")
-    assert find_transposed(topi.transpose(tensor, (0, 2, 3, 1))) == 2
+    moved = find_transposed(topi.transpose(tensor, (0, 2, 3, 1)))
+    assert moved is not None
+    # Planes of 32x32 are 4096 bytes apart, rows of 256 numbers 1024.
+    assert moved.axis == 2
+    assert moved.far == far
     assert find_transposed(topi.transpose(tensor, (0, 2, 1, 3))) is None
     got = scheduled(lambda t: topi.transpose(t, (0, 2, 3, 1)), x)
     np.testing.assert_array_equal(got, x.transpose(0, 2, 3, 1))

@@ -22,8 +22,8 @@ __all__ = ["FuseAttention"]
 _HEADS_AND_TOKENS = (0, 2, 1, 3)
 _VIEWS = ("reshape", "expand_dims", "squeeze", "flatten")
 _SOFTMAXES = ("nn.softmax", "nn.masked_softmax")
-# With fewer queries a head, turning its keys costs more than the kernel saves; keys whose size fills
-# whole vectors, of this many elements, are read where they are.
+# With fewer queries a head, turning its keys costs more than the kernel saves; keys whose size
+# fills whole vectors, of this many elements, are read where they are.
 _LEAST_QUERIES, _LANES = 8, 16
 # What topi's kernel pads keys to.
 _KEY_BLOCK = 16

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tvm import te, tir
+from tvm import DataType, te, tir
 from tvm.target import Target
 from tvm.tir.functor import StmtExprVisitor
 
@@ -14,6 +15,7 @@ from ..utils import const_shape, is_constant, prod, simplify, single_output
 from .vectors import inline_producers, vector_lanes
 
 __all__ = [
+    "Transposed",
     "find_transposed",
     "joins_odd_rows",
     "schedule_few_last",
@@ -27,6 +29,8 @@ _ELEMENTS = 16
 # Elements of a side of the squares in which dimensions change places: their rows and columns
 # are read and written a cache line at a time, and stay in the first-level cache in between.
 _SQUARE = 16
+# At multiples of this, the lines of a square are in few of a cache's sets.
+_FAR_BYTES = 1024
 # Squares that fill their dimensions are wider: of each line that is read more is used at once.
 _WIDE_SQUARE = 32
 # Rows of more pieces are decided element by element.
@@ -214,48 +218,77 @@ class _UsesOfRow(StmtExprVisitor):
         self.apart |= any(op.same_as(var) for var in self._own)
 
 
-def schedule_transposed(output: te.Tensor, axis: int) -> te.Schedule:
+@dataclass(frozen=True)
+class Transposed:
+    """A result that moves data stored along another dimension than its last.
+
+    Attributes
+    ----------
+    axis : the dimension of the result along which the data is stored.
+    far : whether rows of the data, but not those of the result, are so far apart that the same
+        places of several fall into few sets of the first-level cache.
+    """
+
+    axis: int
+    far: bool = False
+
+
+def schedule_transposed(output: te.Tensor, moved: Transposed) -> te.Schedule:
     """Squares of the last dimension by another, along which the data is stored.
 
     Rows of a square are vectors that are interleaved in registers
-    (:func:`tvm.tir.transform.TransposeInRegisters`).
+    (:func:`tvm.tir.transform.TransposeInRegisters`). Squares follow each other along the side whose
+    rows are far apart.
 
     Parameters
     ----------
     output : each element depends on single elements of the inputs.
-    axis : the dimension of the result along which the data is stored.
+    moved : what :func:`find_transposed` says of it.
     """
     s = te.create_schedule(output.op)
     inline_producers(s, output)
     *others, last = output.op.axis
-    across = others.pop(axis)
+    across = others.pop(moved.axis)
     extents = [int(axis.dom.extent) for axis in (across, last)]
     whole = all(extent % _WIDE_SQUARE == 0 for extent in extents)
     square = _WIDE_SQUARE if whole else _SQUARE
     outer, lane = s[output].split(last, factor=min(square, extents[1]))
     block, across = s[output].split(across, factor=min(square, extents[0]))
-    s[output].reorder(*others, block, outer, across, lane)
+    first, second = (outer, block) if moved.far else (block, outer)
+    s[output].reorder(*others, first, second, across, lane)
     s[output].vectorize(lane)
-    rows = [*others, block]
-    s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else block)
+    rows = [*others, first]
+    s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else first)
     return s
 
 
-def find_transposed(output: te.Tensor) -> int | None:
-    """The dimension of a result along which its data is stored; None where that is the last."""
+def find_transposed(output: te.Tensor) -> Transposed | None:
+    """How a result moves data, None where it is stored along the result's last dimension."""
     axes = [axis.var for axis in output.op.axis]
     extents = const_shape(output.shape)
     if extents[-1] < _SQUARE // 4:
         return None
-    found = set()
+    found = {}
     for tensor, indices in _reads(output, axes, set()):
         if not is_constant(size := prod(tensor.shape)) or size * 2 <= math.prod(extents):
             continue  # What is repeated stays in cache, however it is read.
         last = simplify(indices[-1])
         for k, var in enumerate(axes[:-1]):
             if isinstance(last, tir.Var) and last.same_as(var) and extents[k] > 1:
-                found.add(k)
-    return found.pop() if len(found) == 1 else None
+                found[k] = tensor, [simplify(index) for index in indices]
+    if len(found) != 1:
+        return None
+    ((axis, (tensor, indices)),) = found.items()
+    row = math.prod(extents[axis + 1 :]) * DataType(output.dtype).itemsize
+    return Transposed(axis, row % _FAR_BYTES != 0 and _is_far(tensor, indices, axes[-1]))
+
+
+def _is_far(tensor: te.Tensor, indices: Sequence[Any], var: tir.Var) -> bool:
+    """Whether neighbours along the variable compete for the same places of a cache."""
+    shape = const_shape(tensor.shape)
+    places = [k for k, index in enumerate(indices) if isinstance(index, tir.Var)]
+    steps = [math.prod(shape[k + 1 :]) for k in places if indices[k].same_as(var)]
+    return any(step * DataType(tensor.dtype).itemsize % _FAR_BYTES == 0 for step in steps)
 
 
 def _reads(
