@@ -8,6 +8,9 @@ ARGS ?= resnet18 --target llvm
 JOBS ?= 2
 TESTS ?= tests/python
 BUILD_DIR := build/core
+# Compilers and tests do not take part in make's count of jobs: its pipe is closed to them, and rustc
+# warns of that.
+APART := env -u MAKEFLAGS
 
 NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -type f) CMakeLists.txt \
                   rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock rust/egg_simpl/build.rs
@@ -15,7 +18,7 @@ CXX_FILES := $(shell find src include tests/cpp -name '*.h' -o -name '*.cc')
 
 .DEFAULT_GOAL := help
 .PHONY: help tune test build lint format test-rust test-cpp test-python test-fuzz-rpc \
-        test-faults test-fuzz test-sanitize docs bench \
+        test-faults test-fuzz test-sanitize test-beside docs bench \
         clean check-tools
 
 help:  ## this list
@@ -28,9 +31,24 @@ help:  ## this list
 tune: build  ## tune a network for this CPU; ARGS="mobilenet_v2 --trials 200", ARGS=--help lists all
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
 
-test: build lint test-rust test-cpp test-python docs  ## all tests and linters, and the site
+# Much of this uses one core, or waits: unpacking dependencies, mypy, the last notebook, writing the
+# site, tests that look at what happens after a while. So dependencies are installed while compilers
+# run, and the Python tests, the longest part, run beside everything else.
+test:  ## all tests and linters, and the site
+	@$(MAKE) --no-print-directory --jobs=2 build
+	@$(MAKE) --no-print-directory --jobs=2 test-python test-beside
 
-build: $(VENV)/.installed  ## set up .venv and build the package into it
+# The output of each appears when it has ended. What these start at a time, half of JOBS, is little
+# enough for tests that time out and for the memory.
+BESIDE_JOBS := $(shell expr \( $(JOBS) + 1 \) / 2)
+test-beside: build
+	@for step in lint test-rust test-cpp docs; do \
+	  $(MAKE) --no-print-directory JOBS=$(BESIDE_JOBS) $$step >build/$$step.log 2>&1; status=$$?; \
+	  cat build/$$step.log; \
+	  if [ $$status != 0 ]; then echo "make $$step failed: see build/$$step.log"; exit $$status; fi; \
+	done
+
+build: $(VENV)/.dependencies $(VENV)/.installed  ## set up .venv and build the package into it
 
 check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -40,15 +58,20 @@ check-tools:
 	@command -v cargo >/dev/null || \
 	  { echo "cargo is needed for the expression simplifier (install the Rust tool-chain)"; exit 1; }
 
-# Dependencies change rarely and are the slow part, so they have a stamp of their own.
-$(VENV)/.dependencies: pyproject.toml scripts/install_dependencies.py | check-tools
+# Dependencies change rarely and are slow to install, so they have stamps of their own: those that
+# compiling needs, and the rest.
+$(VENV)/.build-tools: pyproject.toml scripts/install_dependencies.py | check-tools
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python scripts/install_dependencies.py --build-tools
+	touch $@
+
+$(VENV)/.dependencies: $(VENV)/.build-tools
 	$(BIN)/python scripts/install_dependencies.py
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.dependencies $(NATIVE_SOURCES)
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install --quiet --no-build-isolation \
+$(VENV)/.installed: $(VENV)/.build-tools $(NATIVE_SOURCES)
+	$(APART) CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install --quiet --no-build-isolation \
 	  --no-deps --editable .
 	touch $@
 
@@ -57,8 +80,8 @@ lint: build  ## ruff, mypy, clang-format, clippy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
-	cargo fmt --manifest-path rust/egg_simpl/Cargo.toml --check
-	cargo clippy --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo \
+	$(APART) cargo fmt --manifest-path rust/egg_simpl/Cargo.toml --check
+	$(APART) cargo clippy --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo \
 	  --all-targets -- -D warnings
 
 format: build  ## put all sources into the house's format
@@ -68,17 +91,17 @@ format: build  ## put all sources into the house's format
 	cargo fmt --manifest-path rust/egg_simpl/Cargo.toml
 
 test-rust:  ## tests of the simplifier alone
-	cargo test --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo
+	$(APART) cargo test --quiet --manifest-path rust/egg_simpl/Cargo.toml --target-dir build/cargo
 
 # The tests reuse the objects of the installed build; only the test programs are compiled here.
 test-cpp: build  ## C++ tests alone
 	$(BIN)/cmake -DTVM_BUILD_TESTS=ON $(BUILD_DIR) >/dev/null
-	$(BIN)/cmake --build $(BUILD_DIR) --parallel $(JOBS)
+	$(APART) $(BIN)/cmake --build $(BUILD_DIR) --parallel $(JOBS)
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
 # Several at a time, so each leaves the other cores alone.
 test-python: build  ## Python tests alone; TESTS=tests/python/te runs some
-	OMP_NUM_THREADS=1 TVM_NUM_THREADS=$(shell nproc) $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
+	$(APART) OMP_NUM_THREADS=1 TVM_NUM_THREADS=$(shell nproc) $(BIN)/python -m pytest --numprocesses $(JOBS) $(TESTS)
 
 # Both ends of the C++ protocol with sanitizers, leaks included, in a build of the runtime alone;
 # then trackers, proxies, servers and clients as Python starts them.

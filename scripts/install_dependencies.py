@@ -27,13 +27,17 @@ def main() -> None:
     parser.add_argument(
         "--list", action="store_true", help="print the requirements and install nothing"
     )
-    only_list = parser.parse_args().list
+    parser.add_argument(
+        "--build-tools", action="store_true", help="only what compiling the libraries needs"
+    )
+    args = parser.parse_args()
     project = _load_project()
     requirements = [*project["build-system"]["requires"], *BUILD_TOOLS]
-    requirements += project["project"]["dependencies"]
-    for extra in EXTRAS:
-        requirements += project["project"]["optional-dependencies"][extra]
-    if only_list:
+    if not args.build_tools:
+        requirements += project["project"]["dependencies"]
+        for extra in EXTRAS:
+            requirements += project["project"]["optional-dependencies"][extra]
+    if args.list:
         print("\n".join(requirements))
         return
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *requirements], check=True)

@@ -7,6 +7,14 @@
 namespace tvm {
 namespace tir {
 
+void detail::SetVisit(std::vector<AnyVisit>* table, uint32_t type_index, AnyVisit visit) {
+  if (table->size() <= type_index) table->resize(type_index + 1, nullptr);
+  (*table)[type_index] = visit;
+}
+
+template class ExprFunctor<void(const PrimExpr&)>;
+template class ExprFunctor<PrimExpr(const PrimExpr&)>;
+
 void ExprVisitor::VisitExpr_(const VarNode*) {}
 void ExprVisitor::VisitExpr_(const SizeVarNode* op) {
   this->VisitExpr_(static_cast<const VarNode*>(op));

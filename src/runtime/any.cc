@@ -52,6 +52,17 @@ std::string Any::TypeName() const {
   return node->GetTypeKey();
 }
 
+std::string ContainerTypeName(const char* container, const std::string& elements) {
+  return std::string(container) + "[" + elements + "]";
+}
+std::string ContainerTypeName(const char* container, const std::string& keys,
+                              const std::string& values) {
+  return ContainerTypeName(container, keys + ", " + values);
+}
+std::string IntTypeName(size_t bits) {
+  return bits == 64 ? "int" : "int of " + std::to_string(bits) + " bits";
+}
+
 void ThrowAnyCastError(const std::string& expected, const Any& actual) {
   TVM_FATAL(TypeError) << "expected " << expected << ", got " << actual.TypeName();
 }

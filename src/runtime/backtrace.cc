@@ -23,7 +23,11 @@ std::string Demangled(const char* symbol) {
   std::free(text);
   // Template arguments and parameters fill lines without saying more about the place.
   constexpr size_t kMaxLength = 160;
-  return name.size() > kMaxLength ? name.substr(0, kMaxLength) + "..." : name;
+  if (name.size() > kMaxLength) {
+    name.resize(kMaxLength);
+    name += "...";
+  }
+  return name;
 }
 
 std::string FileName(const char* path) {

@@ -4,6 +4,33 @@
 namespace tvm {
 namespace runtime {
 
+ArrayNode::ArrayNode(const ArrayNode& other) = default;
+ArrayNode::~ArrayNode() = default;
+MapNode::MapNode(const MapNode& other) = default;
+MapNode::~MapNode() = default;
+StringObj::~StringObj() = default;
+String::String(const char* text) : String(std::string(text)) {}
+
+ObjectPtr<Object> ConvertElements(const ArrayNode* node, ElementConverter convert) {
+  auto out = make_object<ArrayNode>();
+  out->data.resize(node->size());
+  for (size_t i = 0; i < node->size(); ++i) {
+    if (!convert(node->data[i], &out->data[i])) return nullptr;
+  }
+  return out;
+}
+
+ObjectPtr<Object> ConvertEntries(const MapNode* node, ElementConverter convert_key,
+                                 ElementConverter convert_value) {
+  auto out = make_object<MapNode>();
+  for (const auto& [key, value] : node->entries()) {
+    Any new_key, new_value;
+    if (!convert_key(key, &new_key) || !convert_value(value, &new_value)) return nullptr;
+    out->Set(std::move(new_key), std::move(new_value));
+  }
+  return out;
+}
+
 void ThrowIndexError(int64_t index, size_t size) {
   TVM_FATAL(IndexError) << "Array: index " << index << " is out of range for " << size
                         << " elements";

@@ -53,6 +53,9 @@ Error::Error(std::string kind, std::string message, std::string backtrace,
   state_ = std::move(state);
 }
 
+MessageStream::MessageStream() = default;
+MessageStream::~MessageStream() = default;
+
 void ErrorThrower::operator&(std::ostream& message) const {
   std::string place = std::string(ShortPath(file_)) + ":" + std::to_string(line_);
   // A search raises and catches these by the thousand.

@@ -10,6 +10,11 @@
 namespace tvm {
 namespace runtime {
 
+void ThrowMissingArgument(int position, int num_args) {
+  TVM_FATAL(TypeError) << "argument " << position << " is missing, the call has " << num_args
+                       << " arguments";
+}
+
 void ThrowArgCountError(const char* name, int expected, int actual) {
   TVM_FATAL(TypeError) << name << ": expected " << expected << " argument"
                        << (expected == 1 ? "" : "s") << ", got " << actual;

@@ -23,6 +23,13 @@ namespace tir {
   X(IntImm) X(FloatImm) X(StringImm)
 // clang-format on
 
+namespace detail {
+/*! \brief Of any signature: a table is filled without knowing what its visits take and return. */
+using AnyVisit = void (*)();
+/*! \brief Makes `visit` the entry of a class in the table of a functor. */
+void SetVisit(std::vector<AnyVisit>* table, uint32_t type_index, AnyVisit visit);
+}  // namespace detail
+
 template <typename FType>
 class ExprFunctor;
 
@@ -39,17 +46,7 @@ class ExprFunctor<R(const PrimExpr& n, Args...)> {
   R operator()(const PrimExpr& n, Args... args) {
     return VisitExpr(n, std::forward<Args>(args)...);
   }
-  virtual R VisitExpr(const PrimExpr& n, Args... args) {
-    static const std::vector<Dispatch> table = MakeTable();
-    ICHECK(n.defined()) << "visit of an undefined expression";
-    runtime::CheckStack();
-    const Object* node = n.get();
-    uint32_t index = node->type_index();
-    if (index >= table.size() || table[index] == nullptr) {
-      return VisitExprDefault_(node, std::forward<Args>(args)...);
-    }
-    return table[index](node, this, std::forward<Args>(args)...);
-  }
+  virtual R VisitExpr(const PrimExpr& n, Args... args);
 
 #define TVM_TIR_DECLARE_VISIT(Name)                            \
   virtual R VisitExpr_(const Name##Node* op, Args... args) {   \
@@ -102,22 +99,42 @@ class ExprFunctor<R(const PrimExpr& n, Args...)> {
   using Dispatch = R (*)(const Object*, ExprFunctor*, Args...);
 
   template <typename TNode>
-  static void Register(std::vector<Dispatch>* table) {
-    uint32_t index = TNode::RuntimeTypeIndex();
-    if (table->size() <= index) table->resize(index + 1, nullptr);
-    (*table)[index] = [](const Object* node, ExprFunctor* self, Args... args) -> R {
+  static void Register(std::vector<detail::AnyVisit>* table) {
+    Dispatch visit = [](const Object* node, ExprFunctor* self, Args... args) -> R {
       return self->VisitExpr_(static_cast<const TNode*>(node), std::forward<Args>(args)...);
     };
+    detail::SetVisit(table, TNode::RuntimeTypeIndex(), reinterpret_cast<detail::AnyVisit>(visit));
   }
 
-  static std::vector<Dispatch> MakeTable() {
-    std::vector<Dispatch> table;
-#define TVM_TIR_REGISTER_VISIT(Name) Register<Name##Node>(&table);
-    TVM_TIR_FOR_EACH_EXPR(TVM_TIR_REGISTER_VISIT)
-#undef TVM_TIR_REGISTER_VISIT
-    return table;
-  }
+  static std::vector<detail::AnyVisit> MakeTable();
 };
+
+// Outside of the class, so that the signatures below are compiled once.
+template <typename R, typename... Args>
+R ExprFunctor<R(const PrimExpr& n, Args...)>::VisitExpr(const PrimExpr& n, Args... args) {
+  static const std::vector<detail::AnyVisit> table = MakeTable();
+  ICHECK(n.defined()) << "visit of an undefined expression";
+  runtime::CheckStack();
+  const Object* node = n.get();
+  uint32_t index = node->type_index();
+  if (index >= table.size() || table[index] == nullptr) {
+    return VisitExprDefault_(node, std::forward<Args>(args)...);
+  }
+  return reinterpret_cast<Dispatch>(table[index])(node, this, std::forward<Args>(args)...);
+}
+
+template <typename R, typename... Args>
+std::vector<detail::AnyVisit> ExprFunctor<R(const PrimExpr& n, Args...)>::MakeTable() {
+  std::vector<detail::AnyVisit> table;
+#define TVM_TIR_REGISTER_VISIT(Name) Register<Name##Node>(&table);
+  TVM_TIR_FOR_EACH_EXPR(TVM_TIR_REGISTER_VISIT)
+#undef TVM_TIR_REGISTER_VISIT
+  return table;
+}
+
+// Bases of most passes; in each file that has one, they took longer to compile than the pass.
+extern template class ExprFunctor<void(const PrimExpr&)>;
+extern template class ExprFunctor<PrimExpr(const PrimExpr&)>;
 
 /*! \brief Visits every operand of every expression, operands left to right. */
 class ExprVisitor : public ExprFunctor<void(const PrimExpr&)> {

@@ -38,6 +38,13 @@ concept AnyStorable = requires(Any* slot, const T& value) { AnyTraits<T>::Store(
 /*! \brief Raise the TypeError of a failed conversion. */
 [[noreturn]] TVM_DLL void ThrowAnyCastError(const std::string& expected, const Any& actual);
 
+/*! \brief The name of a type made of others: `Array[int]` of `Array` and `int`. */
+TVM_DLL std::string ContainerTypeName(const char* container, const std::string& elements);
+TVM_DLL std::string ContainerTypeName(const char* container, const std::string& keys,
+                                      const std::string& values);
+/*! \brief `int`, with its width if it is less than 64 bits. */
+TVM_DLL std::string IntTypeName(size_t bits);
+
 class Any {
  public:
   Any() : value_{kTVMNull, 0, {0}} {}
@@ -203,9 +210,7 @@ struct AnyTraits<T> {
     if (static_cast<int64_t>(static_cast<T>(number)) != number) return std::nullopt;
     return static_cast<T>(number);
   }
-  static std::string TypeName() {
-    return sizeof(T) == 8 ? "int" : "int of " + std::to_string(sizeof(T) * 8) + " bits";
-  }
+  static std::string TypeName() { return IntTypeName(sizeof(T) * 8); }
 };
 
 template <typename T>
@@ -302,7 +307,7 @@ struct AnyTraits<std::optional<T>> {
     if (!inner) return std::nullopt;
     return inner;
   }
-  static std::string TypeName() { return "Optional[" + AnyTraits<T>::TypeName() + "]"; }
+  static std::string TypeName() { return ContainerTypeName("Optional", AnyTraits<T>::TypeName()); }
 };
 
 /*!

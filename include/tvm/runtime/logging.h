@@ -54,9 +54,15 @@ TVM_DLL Error TakeLastError();
 /*! \brief Raise the calling thread's last error. */
 [[noreturn]] TVM_DLL void ThrowLastError();
 
-/*! \brief Where the parts of a message go. */
-class MessageStream {
+/*!
+ * \brief Where the parts of a message go.
+ *
+ * Made and ended by the library: every check has one, and there are thousands of checks.
+ */
+class TVM_DLL MessageStream {
  public:
+  MessageStream();
+  ~MessageStream();
   std::ostringstream& stream() { return stream_; }
 
  private:

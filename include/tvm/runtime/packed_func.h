@@ -13,14 +13,16 @@
 namespace tvm {
 namespace runtime {
 
+/*! \brief Raise the TypeError of an argument that the call does not have. */
+[[noreturn]] TVM_DLL void ThrowMissingArgument(int position, int num_args);
+
 /*! \brief Borrowed arguments of one call. */
 class Args {
  public:
   Args(const Any* values, int32_t num_args) : values_(values), num_args_(num_args) {}
   int size() const { return num_args_; }
   const Any& operator[](int i) const {
-    TVM_CHECK(i >= 0 && i < num_args_, TypeError)
-        << "argument " << i << " is missing, the call has " << num_args_ << " arguments";
+    if (i < 0 || i >= num_args_) ThrowMissingArgument(i, num_args_);
     return values_[i];
   }
   const Any* begin() const { return values_; }

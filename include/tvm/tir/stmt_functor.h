@@ -36,17 +36,7 @@ class StmtFunctor<R(const Stmt& n, Args...)> {
  public:
   virtual ~StmtFunctor() = default;
   R operator()(const Stmt& n, Args... args) { return VisitStmt(n, std::forward<Args>(args)...); }
-  virtual R VisitStmt(const Stmt& n, Args... args) {
-    static const std::vector<Dispatch> table = MakeTable();
-    ICHECK(n.defined()) << "visit of an undefined statement";
-    runtime::CheckStack();
-    const Object* node = n.get();
-    uint32_t index = node->type_index();
-    if (index >= table.size() || table[index] == nullptr) {
-      return VisitStmtDefault_(node, std::forward<Args>(args)...);
-    }
-    return table[index](node, this, std::forward<Args>(args)...);
-  }
+  virtual R VisitStmt(const Stmt& n, Args... args);
 
 #define TVM_TIR_DECLARE_VISIT(Name)                            \
   virtual R VisitStmt_(const Name##Node* op, Args... args) {   \
@@ -65,22 +55,40 @@ class StmtFunctor<R(const Stmt& n, Args...)> {
   using Dispatch = R (*)(const Object*, StmtFunctor*, Args...);
 
   template <typename TNode>
-  static void Register(std::vector<Dispatch>* table) {
-    uint32_t index = TNode::RuntimeTypeIndex();
-    if (table->size() <= index) table->resize(index + 1, nullptr);
-    (*table)[index] = [](const Object* node, StmtFunctor* self, Args... args) -> R {
+  static void Register(std::vector<detail::AnyVisit>* table) {
+    Dispatch visit = [](const Object* node, StmtFunctor* self, Args... args) -> R {
       return self->VisitStmt_(static_cast<const TNode*>(node), std::forward<Args>(args)...);
     };
+    detail::SetVisit(table, TNode::RuntimeTypeIndex(), reinterpret_cast<detail::AnyVisit>(visit));
   }
 
-  static std::vector<Dispatch> MakeTable() {
-    std::vector<Dispatch> table;
-#define TVM_TIR_REGISTER_VISIT(Name) Register<Name##Node>(&table);
-    TVM_TIR_FOR_EACH_STMT(TVM_TIR_REGISTER_VISIT)
-#undef TVM_TIR_REGISTER_VISIT
-    return table;
-  }
+  static std::vector<detail::AnyVisit> MakeTable();
 };
+
+template <typename R, typename... Args>
+R StmtFunctor<R(const Stmt& n, Args...)>::VisitStmt(const Stmt& n, Args... args) {
+  static const std::vector<detail::AnyVisit> table = MakeTable();
+  ICHECK(n.defined()) << "visit of an undefined statement";
+  runtime::CheckStack();
+  const Object* node = n.get();
+  uint32_t index = node->type_index();
+  if (index >= table.size() || table[index] == nullptr) {
+    return VisitStmtDefault_(node, std::forward<Args>(args)...);
+  }
+  return reinterpret_cast<Dispatch>(table[index])(node, this, std::forward<Args>(args)...);
+}
+
+template <typename R, typename... Args>
+std::vector<detail::AnyVisit> StmtFunctor<R(const Stmt& n, Args...)>::MakeTable() {
+  std::vector<detail::AnyVisit> table;
+#define TVM_TIR_REGISTER_VISIT(Name) Register<Name##Node>(&table);
+  TVM_TIR_FOR_EACH_STMT(TVM_TIR_REGISTER_VISIT)
+#undef TVM_TIR_REGISTER_VISIT
+  return table;
+}
+
+extern template class StmtFunctor<void(const Stmt&)>;
+extern template class StmtFunctor<Stmt(const Stmt&)>;
 
 /*! \brief Visits every nested statement in order; expressions go to VisitExpr, which does nothing.
  */

@@ -13,6 +13,9 @@
 namespace tvm {
 namespace tir {
 
+template class StmtFunctor<void(const Stmt&)>;
+template class StmtFunctor<Stmt(const Stmt&)>;
+
 void StmtVisitor::VisitStmt_(const LetStmtNode* op) {
   VisitExpr(op->value);
   VisitStmt(op->body);

@@ -16,8 +16,12 @@
 namespace tvm {
 namespace runtime {
 
-class ArrayNode final : public Object {
+class TVM_DLL ArrayNode final : public Object {
  public:
+  ArrayNode() = default;
+  // Made in one place: each file that uses an array would hold code to copy and to free one.
+  ArrayNode(const ArrayNode& other);
+  ~ArrayNode();
   std::vector<Any> data;
   size_t size() const { return data.size(); }
   const Any& at(size_t i) const { return data[i]; }
@@ -58,6 +62,18 @@ struct ElementReader<T, std::enable_if_t<std::is_base_of_v<ObjectRef, T>>> {
 [[noreturn]] TVM_DLL void ThrowIndexError(int64_t index, size_t size);
 /*! \brief Raise the TypeError of a container whose element is not of the expected type. */
 [[noreturn]] TVM_DLL void ThrowElementError(const std::string& container, const Object* node);
+
+/*! \brief Puts `value`, as an element type reads it, into `out`; false if it cannot be read so. */
+using ElementConverter = bool (*)(const Any& value, Any* out);
+/*! \brief A new array of the converted elements of `node`, or null if one is of another type. */
+TVM_DLL ObjectPtr<Object> ConvertElements(const ArrayNode* node, ElementConverter convert);
+
+template <typename T>
+bool ConvertElement(const Any& value, Any* out) {
+  std::optional<T> converted = AnyTraits<T>::TryConvert(value);
+  if (converted) *out = Any(*std::move(converted));
+  return converted.has_value();
+}
 
 template <typename T>
 class Array : public ObjectRef {
@@ -247,18 +263,13 @@ struct AnyTraits<Array<T>> {
     if (Array<T>::HoldsElements(node)) return GetRef<Array<T>>(node);
     if constexpr (!std::is_same_v<T, Any>) {
       // Elements given as literals are converted one by one into a new array.
-      Array<T> out;
-      out.reserve(node->size());
-      for (const Any& item : node->data) {
-        std::optional<T> converted = AnyTraits<T>::TryConvert(item);
-        if (!converted) return std::nullopt;
-        out.push_back(*std::move(converted));
+      if (auto out = ConvertElements(node, ConvertElement<T>); out != nullptr) {
+        return Array<T>(std::move(out));
       }
-      return out;
     }
     return std::nullopt;
   }
-  static std::string TypeName() { return "Array[" + AnyTraits<T>::TypeName() + "]"; }
+  static std::string TypeName() { return ContainerTypeName("Array", AnyTraits<T>::TypeName()); }
 };
 
 /*! \brief Items of `a`, then items of `b`. */

@@ -18,18 +18,21 @@ namespace tvm {
 namespace runtime {
 
 /*! \brief Insertion order makes everything derived from a map the same on every run. */
-class MapNode final : public Object {
+class TVM_DLL MapNode final : public Object {
  public:
   using Entry = std::pair<Any, Any>;
 
+  MapNode() = default;
+  MapNode(const MapNode& other);
+  ~MapNode();
   size_t size() const { return entries_.size(); }
   const std::vector<Entry>& entries() const { return entries_; }
   /*! \brief The entry with this key, or null. */
-  TVM_DLL const Entry* Find(const Any& key) const;
+  const Entry* Find(const Any& key) const;
   /*! \brief Add an entry or replace the value of an existing one. */
-  TVM_DLL void Set(Any key, Any value);
+  void Set(Any key, Any value);
   /*! \brief Remove the entry if there is one. Linear in the size of the map. */
-  TVM_DLL bool Erase(const Any& key);
+  bool Erase(const Any& key);
   void reserve(size_t n) { entries_.reserve(n); }
 
   TVM_DECLARE_OBJECT(MapNode, Object, "Map");
@@ -159,6 +162,10 @@ class Map : public ObjectRef {
   MapNode* node() { return static_cast<MapNode*>(data_.get()); }
 };
 
+/*! \brief A new map of the converted entries of `node`, or null if one is of another type. */
+TVM_DLL ObjectPtr<Object> ConvertEntries(const MapNode* node, ElementConverter convert_key,
+                                         ElementConverter convert_value);
+
 template <typename K, typename V>
 struct AnyTraits<Map<K, V>> {
   static void Store(Any* slot, Map<K, V> value) {
@@ -169,17 +176,12 @@ struct AnyTraits<Map<K, V>> {
     const auto* node = value.as<MapNode>();
     if (node == nullptr) return std::nullopt;
     if (Map<K, V>::HoldsElements(node)) return GetRef<Map<K, V>>(node);
-    Map<K, V> out;
-    for (const auto& [key, item] : node->entries()) {
-      std::optional<K> new_key = AnyTraits<K>::TryConvert(key);
-      std::optional<V> new_item = AnyTraits<V>::TryConvert(item);
-      if (!new_key || !new_item) return std::nullopt;
-      out.Set(*new_key, *new_item);
-    }
-    return out;
+    auto out = ConvertEntries(node, ConvertElement<K>, ConvertElement<V>);
+    if (out == nullptr) return std::nullopt;
+    return Map<K, V>(std::move(out));
   }
   static std::string TypeName() {
-    return "Map[" + AnyTraits<K>::TypeName() + ", " + AnyTraits<V>::TypeName() + "]";
+    return ContainerTypeName("Map", AnyTraits<K>::TypeName(), AnyTraits<V>::TypeName());
   }
 };
 

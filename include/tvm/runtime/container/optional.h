@@ -62,7 +62,7 @@ struct AnyTraits<Optional<T>> {
     if (!inner) return std::nullopt;
     return Optional<T>(*std::move(inner));
   }
-  static std::string TypeName() { return "Optional[" + AnyTraits<T>::TypeName() + "]"; }
+  static std::string TypeName() { return ContainerTypeName("Optional", AnyTraits<T>::TypeName()); }
 };
 
 }  // namespace runtime

@@ -14,10 +14,11 @@
 namespace tvm {
 namespace runtime {
 
-class StringObj : public Object {
+class TVM_DLL StringObj : public Object {
  public:
   StringObj() = default;
   explicit StringObj(std::string text) : data(std::move(text)) {}
+  ~StringObj();
   std::string data;
   TVM_DECLARE_OBJECT(StringObj, Object, "runtime.String");
 };
@@ -28,7 +29,8 @@ class String : public ObjectRef {
   String(std::nullptr_t) {}
   explicit String(ObjectPtr<Object> data) : ObjectRef(std::move(data)) {}
   String(std::string text) : ObjectRef(make_object<StringObj>(std::move(text))) {}
-  String(const char* text) : String(std::string(text)) {}
+  // Literals are everywhere, and making a std::string and an object of one is much code.
+  TVM_DLL String(const char* text);
   String(std::string_view text) : String(std::string(text)) {}
   using ContainerType = StringObj;
 
