@@ -37,6 +37,7 @@ _LAZY = {
     "TaskInstance": "sym_task",
     "Sketch": "sketch",
     "FelixPolicy": "policy",
+    "EvolutionPolicy": "evolution",
     "KernelCache": "cache",
     "Network": "network",
     "GraphOptions": "network",

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tvm
@@ -105,7 +105,7 @@ class KernelRecord:
     Attributes
     ----------
     line : the record, as in a record file.
-    n_measured : programs that were measured to find it.
+    n_measured : programs that were measured to find it; none where only the library's schedule was.
     """
 
     line: str
@@ -176,7 +176,11 @@ class KernelCache:
         except (ValueError, OSError) as error:
             _warn_once(f"what this machine remembers cannot be used: {error}")
             return None
-        return None if found is None else KernelRecord(found.line, max(found.n_measured, 1))
+        if found is None:
+            return None
+        known = KernelRecord(found.line, found.n_measured)
+        # A program that was only ever measured with care counts as one.
+        return known if known.is_library else replace(known, n_measured=max(found.n_measured, 1))
 
     def add(self, records: Path) -> int:
         """Take up a record file; returns how many records were not there yet.

@@ -11,6 +11,7 @@ from tvm import auto_scheduler
 from tvm.auto_scheduler.measure_record import record_summaries
 from tvm.runtime.files import read_json, write_atomically
 
+from .report import untuned_seconds
 from .schedules import REMEMBERED
 from .sym_task import load_tasks
 
@@ -182,7 +183,7 @@ def _task_table(facts: Mapping[str, Any], schedules: Mapping[str, str]) -> str:
                 shape,
                 str(task["weight"]),
                 f"{task['flop'] / 1e6:.2f}",
-                _ms(task["untuned_seconds"]),
+                _ms(untuned_seconds(task)),
                 _ms(best),
                 f"{task['flop'] / best / 1e9:.1f}" if best else "-",
                 f"{intensity:.1f}",
@@ -195,6 +196,8 @@ def _task_table(facts: Mapping[str, Any], schedules: Mapping[str, str]) -> str:
         if schedule is not None:
             sketch = task.get("best_sketch")
             of = f" (sketch {sketch} of {task['sketches']})" if sketch is not None else ""
+            if task.get("note"):
+                of += f" ({_escape(task['note'])})"
             details.append(
                 f"<details><summary>{number}: {_escape(task['operators'])} {shape}{of}</summary>"
                 f"<pre>{_escape(schedule)}</pre></details>"

@@ -18,8 +18,9 @@ from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
 from tvm.runtime.files import read_json, write_atomically
 
+from .evolution import EvolutionPolicy, EvolvedTask
 from .perf_func import SketchPerfFunc, TaskPerfFunc
-from .policy import FelixPolicy, Learner
+from .policy import FelixPolicy, Learner, make_policy
 from .relatives import connect
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
@@ -78,6 +79,10 @@ class TaskResult:
     """Error code to number of measurements that ended with it."""
     library_seconds: float = math.inf
     """Latency of the operator library's schedule; infinite if it was not measured."""
+    search: str = "gradient"
+    """How: by "gradient"; where no sketch is symbolic by "evolution" of programs, or "none"."""
+    note: str = ""
+    """Why it was not searched by gradient."""
 
     @property
     def best_seconds(self) -> float | None:
@@ -113,10 +118,10 @@ class TunedTask:
     """A task and who searches it."""
 
     instance: TaskInstance
-    policy: FelixPolicy
+    policy: FelixPolicy | EvolutionPolicy
 
     @property
-    def search(self) -> SingleTaskOptimizer:
+    def search(self) -> SingleTaskOptimizer | EvolvedTask:
         """Everything that is known of the task's schedules."""
         return self.policy.search_state
 
@@ -124,6 +129,13 @@ class TunedTask:
     def key(self) -> str:
         """The task's workload key."""
         return str(self.instance.ansor_task.workload_key)
+
+    @property
+    def how(self) -> tuple[str, str]:
+        """How it is searched, as `TaskResult.search`, and why not by gradient."""
+        if isinstance(self.policy, FelixPolicy):
+            return "gradient", ""
+        return ("evolution" if self.policy.is_searched else "none"), self.policy.explanation
 
 
 class Optimizer:
@@ -171,19 +183,10 @@ class Optimizer:
         pairs.sort(key=lambda pair: pair[1].idx)
         self.tasks: list[TunedTask] = []
         for task, instance in pairs:
-            try:
-                policy = FelixPolicy(
-                    task, self.learner, seed=[seed, instance.idx], settings=settings
-                )
-            except ValueError as error:
-                # The others can be tuned all the same; this one keeps the library's schedule.
-                logger.warning("task %d, %s, is left out: %s", instance.idx, instance.desc, error)
-                continue
+            policy = make_policy(task, self.learner, seed=[seed, instance.idx], settings=settings)
             self.tasks.append(TunedTask(instance, policy))
-        if not self.tasks:
-            raise ValueError("Optimizer: none of the tasks has a schedule that can be searched")
-        self.learner.size([task.policy for task in self.tasks])
-        connect([task.policy for task in self.tasks])
+        self.learner.size(self.gradient_policies)
+        connect(self.gradient_policies)
         self.scheduler = auto_scheduler.TaskScheduler(
             [task.instance.ansor_task for task in self.tasks],
             [task.instance.weight for task in self.tasks],
@@ -191,6 +194,11 @@ class Optimizer:
             callbacks=[],
             seed=seed,
         )
+
+    @property
+    def gradient_policies(self) -> list[FelixPolicy]:
+        """The policies of all tasks that have symbolic sketches."""
+        return [task.policy for task in self.tasks if isinstance(task.policy, FelixPolicy)]
 
     @property
     def perf_model(self) -> LatencyModel:
@@ -251,8 +259,8 @@ class Optimizer:
             if value < 1:
                 raise ValueError(f"tune: {name} must be >= 1, got {value}")
         self.session.records = Path(log_file) if log_file is not None else None
-        for task in self.tasks:
-            task.policy.n_config_seeds, task.policy.n_grad_steps = n_config_seeds, n_grad_steps
+        for policy in self.gradient_policies:
+            policy.n_config_seeds, policy.n_grad_steps = n_config_seeds, n_grad_steps
         interrupted = False
         # Zero-size bars confuse tqdm's rate, and a finished log is a legal resume.
         bar = tqdm(
@@ -306,6 +314,7 @@ class Optimizer:
                 len(task.search.measured),
                 dict(task.policy.errors),
                 self.library_seconds(task),
+                *task.how,
             )
             for task in self.tasks
         ]
@@ -346,7 +355,8 @@ class Optimizer:
     def save_state(self, folder: str | Path) -> None:
         """Write the cost model, random states, history and time into `folder`, each atomically."""
         folder = Path(folder)
-        self.perf_model.save(folder / "cost_model.ckpt")
+        if self.perf_model.built:  # it is not where no task is searched by gradient
+            self.perf_model.save(folder / "cost_model.ckpt")
         state = {
             "rng": self.scheduler.rng.bit_generator.state,
             "tasks": {

@@ -22,14 +22,16 @@ from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.cost_model.torch_mode import one_torch_thread, with_gradients
 from tvm.auto_scheduler.measure_session import observe_records
+from tvm.auto_scheduler.search_space import space_key
 
 from .checkpoint import packaged_checkpoint
+from .evolution import EvolutionPolicy
 from .perf_func import TaskPerfFunc
 from .relatives import Relative, connect, suggestions
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTask
 
-__all__ = ["FelixPolicy", "Learner", "make_policies"]
+__all__ = ["FelixPolicy", "Learner", "make_policies", "make_policy"]
 
 logger = logging.getLogger(__name__)
 
@@ -62,12 +64,15 @@ class Learner:
             self._trained_on = len(self.data)
 
     def size(self, policies: Sequence[FelixPolicy]) -> None:
-        """Size the model for tasks; a new one is standardised on random points of theirs.
+        """Size the model for tasks, if there are any; a new one is standardised on random points
+        of theirs.
 
         Raises
         ------
         ValueError : the model was trained for other targets, or on other features.
         """
+        if not policies:
+            return
         self.data.kind = policies[0].function.feature_kind
         self.model.expect(self.data.kind)
         rows = []
@@ -222,6 +227,33 @@ def _least_cost(result: MeasureResult) -> float:
     return min(float(cost) for cost in result.costs)
 
 
+def make_policy(
+    task: SearchTask | SymTask,
+    learner: Learner,
+    *,
+    seed: int | Sequence[int] = 0,
+    verbose: int = 1,
+    **options: Any,
+) -> FelixPolicy | EvolutionPolicy:
+    """The gradient search of a task; evolution where it has no sketch that can be searched.
+
+    One task that cannot be described does not stop the search of the others.
+
+    Parameters
+    ----------
+    options : those of FelixPolicy.
+    """
+    sketches = options.pop("search_space", "felix")
+    sym_task = task if isinstance(task, SymTask) else SymTask(task, search_space=sketches)
+    space_key(sym_task.ansor_task.target, sym_task.search_space)
+    try:
+        return FelixPolicy(sym_task, learner, seed=seed, verbose=verbose, **options)
+    except ValueError as error:
+        policy = EvolutionPolicy(sym_task.ansor_task, str(error).splitlines()[0], seed, verbose)
+        logger.warning("%s: %s", sym_task.ansor_task.desc, policy.explanation)
+        return policy
+
+
 @with_gradients()
 def make_policies(
     tasks: Sequence[SearchTask],
@@ -258,13 +290,14 @@ def make_policies(
     checkpoint = load_model_file or (packaged_checkpoint() if processors else None)
     learner = Learner(LatencyModel(pretrained=checkpoint, seed=seed))
     policies = [
-        FelixPolicy(
+        make_policy(
             task, learner, seed=[seed, index], settings=settings, verbose=verbose, **options
         )
         for index, task in enumerate(tasks)
     ]
-    learner.size(policies)
-    connect(policies)
+    gradient = [policy for policy in policies if isinstance(policy, FelixPolicy)]
+    learner.size(gradient)
+    connect(gradient)
     if load_log_file is not None:
         observe_records(load_log_file, {str(p.search_task.workload_key): p for p in policies})
     return list(policies)

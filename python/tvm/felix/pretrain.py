@@ -59,14 +59,17 @@ def measure_programs(
     with (
         session,
         tqdm(
-            total=per_task * len(optimizer.tasks), disable=None if progress else True, unit="prog"
+            total=per_task * len(optimizer.gradient_policies),
+            disable=None if progress else True,
+            unit="prog",
         ) as bar,
     ):
         bar.update(min(before, bar.total))
         session.on_result.append(lambda *_: bar.update(1))
-        for task in optimizer.tasks:
-            while (missing := per_task - len(task.search.measured)) > 0:
-                if not session.round(task.policy, min(batch, missing)):
+        # Programs without a symbolic sketch have no features that the model is trained on.
+        for policy in optimizer.gradient_policies:
+            while (missing := per_task - len(policy.search_state.measured)) > 0:
+                if not session.round(policy, min(batch, missing)):
                     break
     return session.n_measure - before
 

@@ -18,10 +18,12 @@ from tvm.runtime.files import write_atomically
 
 from .compiler import CompiledNetwork
 from .coverage import SEARCHED
+from .optim import TaskResult
 from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 from .tuning import KernelSearch
 
 __all__ = [
+    "best_sketch",
     "draw_curve",
     "kernel_facts",
     "print_kernels",
@@ -31,6 +33,7 @@ __all__ = [
     "print_tasks",
     "search_facts",
     "task_bytes",
+    "untuned_seconds",
     "versions",
     "write_summary",
 ]
@@ -45,7 +48,7 @@ def _milliseconds(seconds: float | None) -> str:
 def _count_sketches(task: SymTask) -> str:
     try:
         return str(len(task.sketches))
-    except ValueError:  # it has none, and the optimizer says why it is left out
+    except ValueError:  # it has none, and is searched in another way
         return "-"
 
 
@@ -67,20 +70,46 @@ def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
     _console.print(table)
 
 
+# What stands behind a task's latency, and what it means.
+_MARKS = {
+    "*": "the operator library's schedule, which nothing found was faster than",
+    "†": "the operator library's schedule: no other program was measured",
+}
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    if not row["keeps_library"]:
+        return ""
+    return "*" if row["measurements"] else "†"
+
+
+def untuned_seconds(row: Mapping[str, Any]) -> float | None:
+    """Seconds of a task of `search_facts` before tuning, comparable with its best ones.
+
+    Measured alone like those, where it was; inside the network the same program finds colder
+    caches.
+    """
+    alone = row.get("library_seconds")
+    return row["untuned_seconds"] if alone is None else alone
+
+
 def print_results(tasks: Sequence[Mapping[str, Any]], title: str = "Tasks") -> None:
     """Per task of `search_facts`: untuned and tuned latency, throughput, candidates measured."""
     table = Table(title=title, title_justify="left")
-    if any(row["keeps_library"] for row in tasks):
-        table.caption = "* the operator library's schedule, which nothing found was faster than"
+    captions = []
+    marks = [_mark(row) for row in tasks]
+    captions += [f"{mark} {text}" for mark, text in _MARKS.items() if mark in marks]
+    captions += [f"{number}: {row['note']}" for number, row in enumerate(tasks) if row["note"]]
+    table.caption = "\n".join(captions) or None
     for name in ("ID", "Operators", "Untuned ms", "Tuned ms", "GFLOP/s", "Measured", "Failed"):
         table.add_column(name, justify="left" if name == "Operators" else "right")
-    for number, row in enumerate(tasks):
+    for number, (row, mark) in enumerate(zip(tasks, marks)):
         best = row["best_seconds"]
         table.add_row(
             str(number),
             row["operators"],
-            _milliseconds(row["untuned_seconds"]),
-            _milliseconds(best) + ("*" if row["keeps_library"] else ""),
+            _milliseconds(untuned_seconds(row)),
+            _milliseconds(best) + mark,
             "-" if best is None else f"{row['flop'] / best / 1e9:.1f}",
             "known" if row["remembered"] else str(row["measurements"]),
             str(sum(row["errors"].values())),
@@ -124,13 +153,18 @@ def print_network_table(facts: Mapping[str, Any], title: str = "Network") -> Non
     inside = sum(kernel["calls"] * kernel["seconds"] for kernel in facts["kernels"])
     text = (
         f"All kernels take {_milliseconds(inside)} ms of the {_milliseconds(latency['tuned'])} ms"
+        if inside <= latency["tuned"]
+        else f"All kernels take {_milliseconds(inside)} ms where each is timed, which is more than "
+        f"the {_milliseconds(latency['tuned'])} ms of a run that times none of them"
     )
     if facts.get("sum_of_tasks_seconds") is not None:
         text += (
             f"; the sum that the search improves, of tuned kernels measured alone, is "
             f"{_milliseconds(facts['sum_of_tasks_seconds'])} ms"
         )
-    _console.print(f"{text}. What is left is the way in from Python and between kernels.")
+    if inside <= latency["tuned"]:
+        text += ". What is left is the way in from Python and between kernels"
+    _console.print(f"{text}.")
     _console.print(_searched_text(facts["kernels"]))
     _console.print(
         f"Outputs against PyTorch: largest absolute difference {facts['max_abs_diff']:.2e}, "
@@ -251,14 +285,16 @@ def search_facts(
                 "flop": instance.flop,
                 "bytes": task_bytes(instance),
                 "sketches": None if row is None else row.n_sketches,
-                "best_sketch": None if row is None or row.best is None else row.best.sketch,
+                "best_sketch": best_sketch(row),
+                "search": None if row is None else row.search,
+                "note": "" if row is None else row.note,
                 "untuned_seconds": untuned.get(key),
                 "library_seconds": None
                 if row is None or math.isinf(row.library_seconds)
                 else row.library_seconds,
                 "keeps_library": row is not None and row.keeps_library,
                 "best_seconds": search.remembered.get(key) if row is None else row.best_seconds,
-                "remembered": row is None,
+                "remembered": key in search.remembered,
                 "measurements": 0 if row is None else row.n_measured,
                 "errors": {}
                 if row is None
@@ -280,6 +316,13 @@ def search_facts(
         if result is None
         else [list(entry) for entry in result.history if entry[2] < float("inf")],
     }
+
+
+def best_sketch(row: TaskResult | None) -> int | None:
+    """The symbolic sketch that a task's best program is of; None if it is of none."""
+    if row is None or row.best is None or row.search != "gradient":
+        return None
+    return row.best.sketch
 
 
 def task_bytes(instance: TaskInstance) -> int:

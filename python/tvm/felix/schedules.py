@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ class RecordedSchedules(DispatchContext):
         Returns
         -------
         "records", "cache", "library" where a search found nothing faster than the operator
-        library's, or None where nobody searched.
+        library's, or None where nobody searched, if only the library's schedule was measured too.
         """
         if not group.is_tunable:
             return None
@@ -135,11 +136,30 @@ class RecordedSchedules(DispatchContext):
         if self._run.query(self.target, key) is not None:
             return "records"
         if key in self._library:
-            return "library"
+            return "library" if key in self._searched else None
         known = None if self._cache is None else self._cache.best(key, self.target)
-        if known is None:
+        if known is None or not known.n_measured:
             return None
         return "library" if known.is_library else "cache"
+
+    @cached_property
+    def _searched(self) -> set[str]:
+        """Kernels of the run that any program was measured of, valid or not."""
+        found: set[str] = set()
+        for file in self._files:
+            if file.name == REMEMBERED:
+                records = [r for r in read_kernel_records(file) if r.n_measured]
+                found |= {record.summary.workload_key for record in records}
+            else:
+                found |= {summary.workload_key for _, _, summary in record_summaries(file)}
+        return found
+
+    def _is_known(self, group: relax.FusedGroup) -> bool:
+        """Whether anything was measured of a kernel."""
+        key = str(group_task(group, self.target).workload_key)
+        if key in self._library or self.origin(group) is not None:
+            return True
+        return self._cache is not None and self._cache.best(key, self.target) is not None
 
     def tuned_form(self, network: Network) -> Network:
         """The network with the graph that was tuned."""
@@ -168,12 +188,12 @@ class RecordedSchedules(DispatchContext):
         return max(network, network.with_options(other), key=self.coverage)
 
     def _known_kernels(self, network: Network) -> int:
-        return sum(self.origin(group) is not None for group in relax.extract_tasks(network.mod))
+        return sum(self._is_known(group) for group in relax.extract_tasks(network.mod))
 
     def coverage(self, network: Network) -> float:
         """Share of the kernels to tune that have a record."""
         groups = relax.extract_tasks(network.mod)
-        known = sum(self.origin(group) is not None for group in groups)
+        known = sum(self._is_known(group) for group in groups)
         return known / len(groups) if groups else 1.0
 
     def check_use(self, network: Network) -> None:

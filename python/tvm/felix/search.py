@@ -13,7 +13,7 @@ import torch
 from .perf_func import Candidate, SketchPerfFunc, TaskPerfFunc, config_key
 from .task_model import Belief, Observation
 
-__all__ = ["ConfigInfo", "SearchSettings", "SingleTaskOptimizer"]
+__all__ = ["ConfigInfo", "SearchSettings", "SingleTaskOptimizer", "TaskHistory"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,33 @@ class ConfigInfo:
 
 
 @dataclass
-class SingleTaskOptimizer:
+class TaskHistory:
+    """What was measured of one task, whoever proposed it."""
+
+    measured: dict[tuple, ConfigInfo] = field(default_factory=dict, kw_only=True)
+    least_lat_history: list[float] = field(default_factory=list, kw_only=True)
+    """Best latency in seconds after each round; infinity while none is valid."""
+
+    @property
+    def best(self) -> ConfigInfo | None:
+        """The fastest measured schedule, or None."""
+        valid = [info for info in self.measured.values() if info.seconds is not None]
+        return min(valid, key=lambda info: info.seconds or 0.0, default=None)
+
+    def record(self, info: ConfigInfo) -> None:
+        """Remember a measured schedule, or that it takes another time than was thought."""
+        self.measured[info.key] = info
+
+    def end_round(self) -> None:
+        """Append the best latency so far to the history."""
+        best = self.best
+        self.least_lat_history.append(
+            best.seconds if best is not None and best.seconds is not None else float("inf")
+        )
+
+
+@dataclass
+class SingleTaskOptimizer(TaskHistory):
     """Searches one task; knows everything measured for it, so nothing is measured twice.
 
     With equal seeds and equal measured latencies two instances choose equal configurations.
@@ -69,19 +95,10 @@ class SingleTaskOptimizer:
     task_f: TaskPerfFunc
     rng: np.random.Generator
     settings: SearchSettings = field(default_factory=SearchSettings)
-    measured: dict[tuple, ConfigInfo] = field(default_factory=dict)
-    least_lat_history: list[float] = field(default_factory=list)
-    """Best latency in seconds after each round; infinity while none is valid."""
     _features: dict[tuple, np.ndarray] = field(default_factory=dict)
     """Features of measured schedules, each extracted once."""
     proposed: set[tuple] = field(default_factory=set)
     """Identities of all schedules that rounds have chosen."""
-
-    @property
-    def best(self) -> ConfigInfo | None:
-        """The fastest measured schedule, or None."""
-        valid = [info for info in self.measured.values() if info.seconds is not None]
-        return min(valid, key=lambda info: info.seconds or 0.0, default=None)
 
     def optimize_round(
         self,
@@ -298,17 +315,6 @@ class SingleTaskOptimizer:
                 points = np.array([candidates[i].point for i in positions])
                 found.update(zip(positions, function.features.rows(points)))
         return [found[i] for i in range(len(candidates))]
-
-    def record(self, info: ConfigInfo) -> None:
-        """Remember a measured schedule, or that it takes another time than was thought."""
-        self.measured[info.key] = info
-
-    def end_round(self) -> None:
-        """Append the best latency so far to the history."""
-        best = self.best
-        self.least_lat_history.append(
-            best.seconds if best is not None and best.seconds is not None else float("inf")
-        )
 
     def _random_candidates(self, n: int) -> list[Candidate]:
         functions = list(self.task_f.sketch_funcs.items())

@@ -22,7 +22,10 @@ from tvm.auto_scheduler import (
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.measure_record import careful_file, library_records
 from tvm.auto_scheduler.task_scheduler import make_search_policies
+from tvm.felix import sym_task
+from tvm.felix.evolution import EvolutionPolicy
 from tvm.felix.optim import Optimizer
+from tvm.felix.policy import FelixPolicy
 from tvm.felix.search import SearchSettings
 from tvm.felix.sym_task import make_task, merge_tasks
 
@@ -264,14 +267,55 @@ def test_winners_are_measured_again_beside_the_library(tasks, tmp_path):
         assert record.mean_cost == pytest.approx(row.best_seconds)
 
 
-def test_task_without_a_sketch_is_left_out_with_a_warning(tasks, caplog):
+def without_sketch():
     (group,) = merge_tasks([[make_task(dense(8), desc="no sketch")]])
     group.task._max_sketches = 0
-    optim = optimizer([*tasks, group])
-    assert "no sketch, is left out: no sketch for task" in caplog.text
-    assert [task.instance.desc for task in optim.tasks] == ["dense 24", "dense 16"]
-    with pytest.raises(ValueError, match="none of the tasks has a schedule"):
-        optimizer([group])
+    return group
+
+
+def test_task_without_a_sketch_evolves_beside_the_others(tasks, tmp_path, caplog):
+    optim = optimizer([*tasks, without_sketch()])
+    assert "no sketch: searched by evolution of concrete programs: no sketch for" in caplog.text
+    result = tune(optim, 24, tmp_path)
+    (row,) = [row for row in result.tasks if row.search == "evolution"]
+    assert row.desc == "no sketch" and row.n_sketches == 0 and row.n_measured > 0
+    assert row.note.startswith("searched by evolution of concrete programs: no sketch for task")
+    assert len(result.tasks) == 3 and sum(r.n_measured for r in result.tasks) == 24
+    assert len(set(programs(tmp_path / "records.json"))) == 24
+    # The network's time has all three, and the best record is what the task's best says.
+    assert result.network_seconds == pytest.approx(sum(r.best_seconds for r in result.tasks))
+    _, record = auto_scheduler.load_best_record(tmp_path / "records.json", row.workload_key)
+    assert record.mean_cost == pytest.approx(row.best_seconds)
+
+
+def test_an_evolving_task_goes_on_where_it_stopped(tasks, tmp_path):
+    group = without_sketch()
+    tune(optimizer([*tasks, group], library=1.0), 16, tmp_path)
+    again = optimizer([*tasks, group], library=1.0)
+    assert again.restore(tmp_path / "records.json") == 16
+    again.load_state(tmp_path)
+    result = tune(again, 32, tmp_path)
+    assert result.n_measurements == 32
+    assert len(set(programs(tmp_path / "records.json"))) == 32
+
+
+def test_a_network_without_any_sketch_evolves(tmp_path):
+    result = tune(optimizer([without_sketch()], library=1.0), 8, tmp_path)
+    (row,) = result.tasks
+    assert (row.search, row.n_measured) == ("evolution", 8)
+    assert row.best_seconds < 1.0 and not row.keeps_library
+
+
+def test_task_without_any_valid_program_keeps_the_library_and_says_so(tasks, monkeypatch):
+    def none_valid(self, n):
+        raise ValueError("SketchPolicy: none of 64 programs is valid\nand more")
+
+    monkeypatch.setattr(auto_scheduler.SketchPolicy, "propose", none_valid)
+    result = tune(optimizer([*tasks, without_sketch()], library=1.0), 16)
+    (row,) = [row for row in result.tasks if row.search == "none"]
+    assert (row.n_measured, row.best_seconds, row.keeps_library) == (0, 1.0, True)
+    assert "finds nothing either: SketchPolicy: none of 64 programs is valid" in row.note
+    assert result.n_measurements == 16 and result.network_seconds > 1.0
 
 
 def test_damaged_record_is_named_with_its_line(tasks, tmp_path):
@@ -307,6 +351,20 @@ def test_gradient_policy_is_found_by_name_and_works_like_any_other(tmp_path):
     )
     assert other.search_state.measured.keys() == policy.search_state.measured.keys()
     assert other.search_state.best.key == fastest.key
+
+
+def test_a_task_without_a_sketch_does_not_stop_the_policies_of_the_others(monkeypatch):
+    tasks = [auto_scheduler.SearchTask(compute_dag=dense(n), target="llvm") for n in (8, 12)]
+    make = sym_task.ffi.generate_all_sym_sketches
+
+    def only_the_second(task, *options):
+        return make(task, *options) if task is tasks[1] else ([], ["nothing to be lowered"])
+
+    monkeypatch.setattr(sym_task.ffi, "generate_all_sym_sketches", only_the_second)
+    kinds = [type(p) for p in make_search_policies("felix", {}, tasks, 4, verbose=0)]
+    assert kinds == [EvolutionPolicy, FelixPolicy]
+    with pytest.raises(ValueError, match="no_such_space"):
+        make_search_policies("felix", {"search_space": "no_such_space"}, tasks, 4, verbose=0)
 
 
 def test_unknown_parameter_lists_the_known_ones():

@@ -16,6 +16,7 @@ from tvm.auto_scheduler import RecordStore
 from tvm.auto_scheduler.measure_session import MeasureSession
 from tvm.felix import tuning
 from tvm.felix.compiler import CompiledNetwork
+from tvm.felix.coverage import SEARCHED
 from tvm.felix.network import Network
 from tvm.felix.optim import Optimizer
 from tvm.felix.schedules import ScheduleSourceError
@@ -51,6 +52,23 @@ def test_tune_gives_the_network_with_what_it_found(run):
     text = repr(network)
     assert text.startswith("CompiledNetwork of Linear for llvm")
     assert "1 (100.0% of the work) by " in text
+
+
+def test_kernels_that_the_budget_did_not_reach_were_not_searched(cache, tmp_path):
+    model = nn.Sequential(nn.Linear(32, 48), nn.Flatten(0), nn.Linear(4 * 48, 16)).eval()
+    x = torch.randn(4, 32)
+    network = felix.tune(model, x, trials=1, folder=tmp_path, progress=False)
+    # Only the library's schedule was measured of the other one, so nothing was searched.
+    first, second = sorted(network.kernels, key=lambda k: k.schedule in ("hand", "default"))
+    assert first.schedule in SEARCHED and second.schedule in ("hand", "default")
+    assert network.coverage.tuned_share < 1.0
+    assert network.coverage.untuned == [second]
+    # What nobody searched is not known to the next run, and what was is.
+    again = {kernel.workload_key: kernel.schedule for kernel in felix.compile(model, x).kernels}
+    assert again[first.workload_key] in SEARCHED
+    assert again[second.workload_key] in ("hand", "default")
+    more = felix.tune(model, x, trials=2, progress=False)
+    assert {kernel.schedule for kernel in more.kernels} <= set(SEARCHED)
 
 
 def test_compile_shows_what_nobody_tuned():
@@ -185,7 +203,7 @@ def test_networks_tuned_together_share_kernels_records_and_model(tmp_path):
         "second": (nn.Sequential(shared, nn.Softmax(-1)).eval(), [torch.randn(4, 32)]),
     }
     compiled = felix.tune_together(
-        networks, trials=4, folder=tmp_path / "run", cache=False, progress=False
+        networks, trials=12, folder=tmp_path / "run", cache=False, progress=False
     )
     assert list(compiled) == ["first", "second"]
     for name, (model, inputs) in networks.items():
@@ -198,7 +216,7 @@ def test_networks_tuned_together_share_kernels_records_and_model(tmp_path):
     tasks = felix.load_tasks(tmp_path / "run" / "tasks.json")
     dense = [i for task in tasks for i in task.instances if "dense" in i.desc]
     assert [instance.weight for instance in dense] == [2]
-    assert len((tmp_path / "run" / "records.json").read_text().splitlines()) == 4
+    assert len((tmp_path / "run" / "records.json").read_text().splitlines()) == 12
     with pytest.raises(ValueError, match="no network to tune"):
         felix.tune_together({})
 
