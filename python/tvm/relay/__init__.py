@@ -9,6 +9,7 @@ from . import (
     analysis,
     backend,
     build_module,
+    calibration,
     data_dep_optimization,
     dataflow_pattern,
     expr,
