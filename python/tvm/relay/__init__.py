@@ -9,6 +9,7 @@ from . import (
     analysis,
     backend,
     build_module,
+    calibration,
     data_dep_optimization,
     dataflow_pattern,
     expr,
@@ -29,7 +30,7 @@ from . import (
     type_functor,
 )
 from .adt import *
-from .backend import layout_graph, layout_rules, vm
+from .backend import interpreter, layout_graph, layout_rules, te_compiler, vm
 from .binding import bind
 from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import *

@@ -182,7 +182,7 @@ def sparse_to_dense(
     sparse_indices: te.Tensor,
     output_shape: Sequence[Extent],
     sparse_values: te.Tensor,
-    default_value: float = 0,
+    default_value: float | te.Tensor = 0,
 ) -> te.Tensor:
     """A tensor of a default value with some elements set.
 
@@ -191,6 +191,7 @@ def sparse_to_dense(
     sparse_indices : integers: (count, dimensions); (count,) for one dimension; () for one element
         of one dimension.
     sparse_values : (count,), or () for one value.
+    default_value : a number, or a tensor of one element.
     """
     shape = get_const_tuple(output_shape)
     own = get_const_tuple(sparse_indices.shape)
@@ -206,11 +207,21 @@ def sparse_to_dense(
             return [ins[0][(j, k)] for k in range(len(shape))]
         return [ins[0][(j,) if own else ()]]
 
+    inputs = [sparse_indices, sparse_values]
+    if isinstance(default_value, te.Tensor):
+        inputs.append(default_value)
+        only = (0,) * len(default_value.shape)
+
+    def start(ins: Any, *i: Any) -> Any:
+        if isinstance(default_value, te.Tensor):
+            return ins[2][only].astype(sparse_values.dtype)
+        return tir.const(default_value, sparse_values.dtype)
+
     return _scatter(
         shape,
         sparse_values.dtype,
-        [sparse_indices, sparse_values],
-        lambda ins, *i: tir.const(default_value, sparse_values.dtype),
+        inputs,
+        start,
         [own[0] if own else 1],
         place,
         lambda ins, j: ins[1][() if is_one_value else (j,)],

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from .utils import as_int, get_const_tuple
+from .utils import as_int, get_const_tuple, is_constant
 
 __all__ = ["circle_tables", "dft", "stft"]
 
@@ -107,8 +107,12 @@ def stft(
     shape = get_const_tuple(data.shape)
     if len(shape) not in (1, 2):
         raise ValueError(f"topi.stft: data has 1 or 2 axes, got {list(shape)}")
-    length = as_int(shape[-1])
-    if get_const_tuple(window.shape) != (win_length,) or not 0 < win_length <= n_fft <= length:
+    length = shape[-1]
+    # What is known only when it runs fits, as it does for every operator.
+    sizes = get_const_tuple(window.shape)
+    has_window = len(sizes) == 1 and (not is_constant(sizes[0]) or sizes == (win_length,))
+    is_long = not is_constant(length) or n_fft <= as_int(length)
+    if not has_window or not 0 < win_length <= n_fft or not is_long:
         raise ValueError(
             f"topi.stft: a window of win_length={win_length} elements lies in n_fft={n_fft} of the "
             f"signal's {length}, got a window of shape {list(window.shape)}"

@@ -173,13 +173,27 @@ def reverse_sequence(
 
     Parameters
     ----------
-    seq_lengths : int32 or int64, (extent of batch_axis,), each at most the extent of seq_axis.
+    seq_lengths : int32 or int64, (extent of batch_axis,); one above the extent of seq_axis means
+        all elements, one below zero none.
+
+    Raises
+    ------
+    ValueError : there is not one length for each index along ``batch_axis``.
     """
     shape = get_const_tuple(x.shape)
     seq, batch = normalize_axis(seq_axis, len(shape)), normalize_axis(batch_axis, len(shape))
+    lengths = get_const_tuple(seq_lengths.shape)
+    if len(lengths) != 1 or (
+        is_constant(lengths[0]) and is_constant(shape[batch]) and lengths[0] != shape[batch]
+    ):
+        raise ValueError(
+            f"topi.reverse_sequence: takes one length for each of the {shape[batch]} indices "
+            f"along axis {batch}, got lengths of shape {list(lengths)}"
+        )
 
     def place(*i: Any) -> list[Any]:
-        length = seq_lengths(i[batch]).astype("int32")
+        # A length beyond the axis would read past the end of the tensor.
+        length = tir.min(seq_lengths(i[batch]).astype("int32"), shape[seq])
         position = list(i)
         position[seq] = tir.Select(i[seq] < length, length - 1 - i[seq], i[seq])
         return position

@@ -176,3 +176,42 @@ def test_products_and_transposed_convolutions_leave_zero_points_out():
     # Windows that do not overlap: each element gives its own block.
     blocks = np.einsum("ncyx,cohw->noyhxw", x.astype("int32") - 5, w.astype("int32"))
     np.testing.assert_array_equal(_value(moved), blocks.reshape(1, 2, 8, 8))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "disable"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("kind", ["graph", "debug"])
+def test_simulated_quantization_takes_its_type_when_it_runs(dtype, axis, kind):
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(3, 4)) * 60).astype("float32")
+    shape = () if axis is None else (x.shape[axis],)
+    scale = rng.uniform(0.2, 0.5, shape).astype("float32")
+    zero = rng.integers(-10, 10, shape).astype("int32")
+    data, code = relay.var("x", shape=x.shape), relay.var("code", shape=(), dtype="int32")
+    s, z = relay.var("s", shape=shape), relay.var("z", shape=shape, dtype="int32")
+    stored = relay.qnn.op.simulated_quantize(data, s, z, axis or 0, code)
+    back = relay.qnn.op.simulated_dequantize(stored, s, z, axis or 0, code)
+    if axis == -1:
+        stored = relay.qnn.op.simulated_quantize(data, s, z, out_dtype=code)
+        back = relay.qnn.op.simulated_dequantize(stored, s, z, in_dtype=code)
+    func = relay.Function([data, code, s, z], relay.Tuple([stored, back]))
+    number = np.array(tvm.topi.nn.SQNN_DTYPE_TO_CODE[dtype], "int32")
+    run = relay.create_executor(kind, target="llvm").evaluate(func)
+    found, real = (out.numpy() for out in run(x, number, scale, zero))
+    if dtype == "disable":
+        np.testing.assert_array_equal(found, x)
+        np.testing.assert_array_equal(real, x)
+        return
+    by, off = (p[:, None] if axis == 0 else p for p in (scale, zero))
+    expected = _store(x / by, off, dtype).astype("float32")
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(real, (expected - off) * by, rtol=1e-6)
+
+
+def test_simulated_quantization_refuses_other_types():
+    x = relay.var("x", shape=(3,))
+    with pytest.raises(ValueError, match="the types are disable, int8, uint8, int32, got 'int4'"):
+        relay.qnn.op.simulated_quantize(x, _scale(1.0), _zero(0), out_dtype="int4")
+    wrong = relay.qnn.op.simulated_quantize(x, _scale(1.0), _zero(0), out_dtype=_scale(1.0))
+    with pytest.raises(TypeError, match="the type is one int32"):
+        relay.transform.InferType()(tvm.IRModule.from_expr(wrong))

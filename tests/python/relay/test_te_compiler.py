@@ -5,6 +5,7 @@ import pytest
 
 import tvm
 from tvm import relay
+from tvm.relay.backend import te_compiler
 from tvm.relay.backend.te_compiler import lower_to_primfunc
 
 
@@ -27,3 +28,18 @@ def test_functions_that_are_no_graphs_are_refused():
     x = relay.var("x", relay.FuncType([], relay.TupleType([])))
     with pytest.raises((TypeError, ValueError)):
         lower_to_primfunc(relay.Function([x], x), "llvm")
+
+
+def test_the_compiler_keeps_a_kernel_for_equal_functions():
+    x = relay.var("x", shape=(4, 8))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.exp(relay.add(x, x))))
+    engine = te_compiler.TECompiler()
+    kernel = engine.lower(typed["main"], "llvm")
+    assert engine.lower(typed["main"], "llvm") is kernel and len(engine.items()) == 1
+    assert engine.lower(typed["main"], "c") is not kernel
+    given = np.random.default_rng(0).normal(size=(4, 8)).astype("float32")
+    result = tvm.nd.array(np.zeros((4, 8), "float32"))
+    tvm.build(kernel.funcs, "llvm")[kernel.prim_fn_var.name_hint](tvm.nd.array(given), result)
+    np.testing.assert_allclose(result.numpy(), np.exp(2 * given), rtol=1e-5)
+    engine.clear()
+    assert engine.items() == [] and relay.backend.te_compiler.get() is te_compiler.get()

@@ -190,3 +190,23 @@ def test_pool_grad_equals_torch(pool_type, case, count_include_pad):
         x,
     )
     np.testing.assert_allclose(out, data.grad.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("padding", [(2, 0, 0, 2, 0, 0), (0, 3, 0, 0, 2, 1)])
+def test_a_mean_of_windows_within_the_padding_is_zero(padding):
+    """Padding as wide as a window has windows without any cell of the input."""
+    data = np.random.default_rng(0).normal(size=(1, 2, 6, 6, 6)).astype("float32")
+    found = evaluate(
+        lambda x: topi.nn.pool3d(
+            x, (2, 2, 2), (1, 1, 1), (1, 1, 1), padding, "avg", count_include_pad=False
+        ),
+        data,
+    )
+    pads = [(0, 0), (0, 0), *zip(padding[:3], padding[3:])]
+    windows = np.lib.stride_tricks.sliding_window_view
+    sums, counts = (
+        windows(np.pad(a, pads), (2, 2, 2), (2, 3, 4)).sum((-1, -2, -3))
+        for a in (data, np.ones_like(data))
+    )
+    assert (counts == 0).any()
+    np.testing.assert_allclose(found, sums / np.maximum(counts, 1), rtol=1e-5, atol=1e-5)

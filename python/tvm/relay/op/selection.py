@@ -705,9 +705,7 @@ define("unravel_index", topi.unravel_index, _I, rule=_unravel_rule, num_inputs=2
 define("invert_permutation", topi.invert_permutation, _I, num_inputs=1)
 define(
     "sparse_to_dense",
-    lambda i, v, default, output_shape: topi.sparse_to_dense(
-        i, list(output_shape), v, default() if isinstance(default, te.Tensor) else default
-    ),
+    lambda i, v, default, output_shape: topi.sparse_to_dense(i, list(output_shape), v, default),
     _O,
     settings={"output_shape": REQUIRED},
     num_inputs=3,

@@ -135,9 +135,16 @@ def _reshaped(arrays: Sequence[Any], s: Mapping[str, Any]) -> Any:
         raise error.ValueError(
             f"relay.sparse_reshape: {list(before)} has other elements than {list(after)}"
         )
-    flat = np.ravel_multi_index(places.T, [int(e) for e in before]) if len(places) else []
-    moved = np.stack(np.unravel_index(np.asarray(flat, "int64"), shape), axis=1)
-    return moved.astype(places.dtype), np.array(shape, after.dtype)
+    # The products of extents behind each one: places count by them, whatever extent is in front.
+    weights, divisors = (
+        np.append(np.cumprod(np.asarray(extents, "int64")[:0:-1])[::-1], 1)
+        for extents in (before, shape)
+    )
+    rest = places.astype("int64") @ weights
+    moved = np.empty((len(places), len(shape)), places.dtype)
+    for axis, divisor in enumerate(divisors):
+        moved[:, axis], rest = rest // divisor, rest % divisor
+    return moved, np.array(shape, after.dtype)
 
 
 define("sparse_reshape", None, num_inputs=3, rule=_reshape_rule, host=_reshaped)

@@ -19,6 +19,7 @@ from ..expr import Call, Constant, Tuple, TupleGetItem, const, exact_const
 from ..op.nn.windows import pads_of, sizes_of
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
+from .simulated import simulated_dequantize, simulated_quantize
 
 __all__ = [
     "abs",
@@ -40,6 +41,8 @@ __all__ = [
     "requantize",
     "rsqrt",
     "sigmoid",
+    "simulated_dequantize",
+    "simulated_quantize",
     "softmax",
     "sqrt",
     "subtract",

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tvm.ir import Op, RelayExpr, TensorType, structural_equal
+import tvm._ffi
+from tvm.ir import IRModule, Op, RelayExpr, TensorType, structural_equal, structural_hash
 from tvm.ir.transform import Pass, PassContext
 from tvm.relax.transform.grouping import largest_group
 
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprMutator, ExprVisitor
+from ..expr_functor import ExprMutator, ExprVisitor, post_order_visit
 from ..ty import is_dynamic
 from .base import expression_pass
+from .infer_type import InferType
+from .simplify import SimplifyInference
 
 __all__ = ["FuseOps"]
 
@@ -344,3 +347,27 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:
         return _fused(func, int(level))
 
     return expression_pass(rewrite, 0, "FuseOps")
+
+
+@tvm._ffi.register_func("relay.analysis.ExtractFusedFunctions")
+def _extract_fused_functions(mod: IRModule) -> dict[str, Function]:
+    found = _kernels_of(mod)
+    if not found:
+        with PassContext(opt_level=3):
+            for step in (InferType(), SimplifyInference(), FuseOps(3), InferType()):
+                mod = step(mod)
+        found = _kernels_of(mod)
+    return found
+
+
+def _kernels_of(mod: IRModule) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+
+    def look(expr: RelayExpr) -> None:
+        if isinstance(expr, Function) and _is_kernel(expr):
+            found.setdefault(f"{structural_hash(expr) % 2**64:016x}", expr)
+
+    for func in mod.functions.values():
+        if isinstance(func, Function):
+            post_order_visit(func, look)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import tvm._ffi
 from tvm.ir import GlobalVar, RelayExpr
 from tvm.ir.transform import Pass
 
@@ -222,3 +223,8 @@ def ToBasicBlockNormalForm() -> Pass:
     return expression_pass(
         lambda f, mod: _Binder(f, _shared_value).visit(f), 1, "ToBasicBlockNormalForm"
     )
+
+
+@tvm._ffi.register_func("relay.analysis.check_basic_block_normal_form")
+def _check_basic_block_normal_form(expr: RelayExpr) -> bool:
+    return not any(isinstance(shared, _VALUES) for shared in _Blocks(expr).shared)

@@ -144,7 +144,7 @@ class Windows:
         return self.padded(*replace_at(indices, self.axes, position))
 
     def counted(self, index: Any, k: int, count_include_pad: bool) -> Extent:
-        """Cells of the window along dimension k that belong in the divisor."""
+        """Cells of the window along dimension k that belong in the divisor, one at least."""
         front, behind = self.pads[k], self.pads[k + len(self.axes)]
         before = 0 if count_include_pad else front
         after = self.overhang[k] if count_include_pad else simplify(self.overhang[k] + behind)
@@ -159,7 +159,11 @@ class Windows:
             count = tir.min(tir.ceildiv(end - start, gap), count)
         if not equal_const_int(before, 0):
             count = count - tir.max(tir.ceildiv(before - start, gap), 0)
-        return count
+        # Padding of a window's width has windows without a cell, whose mean is that of nothing.
+        reach = (self.kernel[k] - 1) * gap + 1
+        if all(is_constant(pad) and pad < reach for pad in (front, behind) if is_constant(reach)):
+            return count
+        return tir.max(count, 1)
 
 
 def max_pool(
