@@ -7,9 +7,13 @@ once, because the order of those that differ by a few per cent is otherwise the 
 --folder keeps all of it, and a second call measures nothing. Then four rankings of each operator's
 programs are compared with the measured order: the machine's bound alone, the packaged network
 alone, what a search believes before it measured anything of the operator, and what it believes
-after the first eight measurements, which are left out of the comparison. A last row compares the
-careful measurements of the odd rounds with those of the even ones: no model can be expected to rank
-better. A prediction above the machine's peak is counted, and there must be none.
+after the first eight measurements, which are left out of the comparison.
+
+Three rows more say what can be expected. Two are predictions that are off by some per cent at
+random. "measured again" compares careful measurements of some processes with those of others: what
+is peculiar to a process, such as where its programs and data lie, is the same in all rounds that it
+times. Behind each value of the best tenth stands its standard error over the operators. A
+prediction above the machine's peak is counted, and there must be none.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from tvm.auto_scheduler import LocalBuilder, LocalRunner, MeasureInput, MeasureResult
+from tvm.auto_scheduler import BuildResult, LocalBuilder, LocalRunner, MeasureInput, MeasureResult
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.cost_model.metric import evaluate
 from tvm.auto_scheduler.measure_record import careful_file
@@ -51,10 +55,15 @@ from tvm.felix.workloads import random_workloads
 from tvm.runtime.files import write_atomically
 
 METRICS = ("spearman", "spearman_top", "peak_score@1", "peak_score@5")
+STANDARD_ERROR = "spearman_top_error"
 N_KNOWN = 8
 CAREFUL_SHARE = 0.25
-# Of careful measurements, both halves together.
-ROUNDS = 20
+# Of careful measurements, both halves together, and the rounds of each.
+PROCESSES = 4
+ROUNDS = 5
+# Relative errors of a prediction whose ranking is shown.
+ERRORS = (0.02, 0.05)
+DRAWS = 16
 
 
 def measure_best_again(
@@ -62,38 +71,50 @@ def measure_best_again(
 ) -> None:
     """Measure the best programs of each operator in `records` with care, twice.
 
-    Programs are built once and run in rounds, each in every round, so that what slows the machine
-    down for a while slows all of them down. The odd rounds go to `careful` and the even ones, as if
-    everything were done once more, to `second`.
+    Programs are built once and run by several processes, by each in rounds that have every program
+    once, so that what slows the machine down for a while slows all of them down. Processes take
+    turns: half of them go to `careful` and the others, as if everything were done once more, to
+    `second`.
     """
     if second.exists():
         return
     optimizer = Optimizer(tasks, MLPModelPLWrapper())
     optimizer.restore(records)
-    builder, runner = LocalBuilder(), LocalRunner(number=1, repeat=8, min_repeat_ms=2)
-    lines: tuple[list[str], list[str]] = ([], [])
+    builder = LocalBuilder()
     try:
+        batches = []
         for task in tqdm(optimizer.tasks, unit="operator"):
             infos = best_first(task.policy)
             infos = infos[: max(2 * N_KNOWN, round(CAREFUL_SHARE * len(infos)))]
             candidates = [task.policy.get_measure_input(info) for info in infos]
-            samples = in_rounds(candidates, builder, runner)
-            for half, texts in enumerate(lines):
-                for candidate, seconds in zip(candidates, typical(samples[half::2])):
-                    result = MeasureResult([float(seconds)], 0, None, 0.0, time.time())
-                    texts.append(candidate.record(result))
+            batches.append((candidates, builder.build(candidates)))
+        processes = [in_new_process(batches) for _ in tqdm(range(PROCESSES), unit="process")]
     finally:
         builder.pool.close()
+    for half, path in enumerate((careful, second)):
+        lines = []
+        for (candidates, _), *taken in zip(batches, *processes[half::2]):
+            for candidate, seconds in zip(candidates, np.mean(taken, axis=0)):
+                result = MeasureResult([float(seconds)], 0, None, 0.0, time.time())
+                lines.append(f"{candidate.record(result)}\n")
+        write_atomically(path, "".join(lines))
+
+
+def in_new_process(
+    batches: Sequence[tuple[Sequence[MeasureInput], Sequence[BuildResult]]],
+) -> list[np.ndarray]:
+    """Seconds of the programs of each batch, timed by a process of its own."""
+    runner = LocalRunner(number=1, repeat=8, min_repeat_ms=2)
+    try:
+        return [typical(in_rounds(*batch, runner)) for batch in batches]
+    finally:
         runner.pool.close()
-    for path, texts in zip((careful, second), lines):
-        write_atomically(path, "".join(f"{text}\n" for text in texts))
 
 
 def in_rounds(
-    candidates: Sequence[MeasureInput], builder: LocalBuilder, runner: LocalRunner
+    candidates: Sequence[MeasureInput], programs: Sequence[BuildResult], runner: LocalRunner
 ) -> np.ndarray:
     """Seconds of programs, one sample a round: (rounds, n)."""
-    programs = builder.build(candidates)
     samples = np.empty((ROUNDS, len(candidates)))
     for turn in range(ROUNDS):
         # Another one begins each round.
@@ -156,8 +177,35 @@ def rankings(policy: FelixPolicy, again: FelixPolicy) -> tuple[dict[str, dict[st
     second = [again.search_state.measured[info.key].seconds for info in infos]
     rows["measured again"] = (np.array([-float(seconds or np.inf) for seconds in second]), speeds)
     # Of a handful of programs an order says nothing.
-    compared = {name: row for name, row in rows.items() if len(row[1]) >= N_KNOWN}
-    return {name: evaluate(p, measured) for name, (p, measured) in compared.items()}, above
+    metrics = {name: evaluate(*row) for name, row in rows.items() if len(row[1]) >= N_KNOWN}
+    return {**metrics, **of_errors(speeds)}, above
+
+
+def of_errors(speeds: np.ndarray) -> dict[str, dict[str, float]]:
+    """Metrics of predictions that differ from the measured speeds by random relative errors."""
+    rng = np.random.default_rng(0)
+    rows = {}
+    for error in ERRORS:
+        draws = [
+            evaluate(np.log(speeds) + rng.normal(0, error, len(speeds)), speeds)
+            for _ in range(DRAWS)
+        ]
+        rows[f"off by {error:.0%}"] = {
+            name: statistics.fmean(draw[name] for draw in draws) for name in METRICS
+        }
+    return rows
+
+
+def over_operators(entries: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Means of the metrics of some operators, and how sure that of the best tenth is.
+
+    A single operator says nothing of that.
+    """
+    means = {m: statistics.fmean(entry[m] for entry in entries) for m in METRICS}
+    top = [entry["spearman_top"] for entry in entries]
+    if len(top) > 1:
+        means[STANDARD_ERROR] = statistics.stdev(top) / len(top) ** 0.5
+    return means
 
 
 def main() -> None:
@@ -205,20 +253,16 @@ def main() -> None:
             families["all"][name].append(metrics)
 
     report = {
-        family: {
-            name: {m: statistics.fmean(entry[m] for entry in entries) for m in METRICS}
-            for name, entries in rows.items()
-        }
+        family: {name: over_operators(entries) for name, entries in rows.items()}
         for family, rows in families.items()
     }
     table = Table("operators", "ranking", *METRICS)
     for family, rows in sorted(report.items()):
         for name, metrics in rows.items():
-            table.add_row(
-                f"{family} ({len(families[family][name])})",
-                name,
-                *(f"{metrics[m]:.3f}" for m in METRICS),
-            )
+            shown = {m: f"{metrics[m]:.3f}" for m in METRICS}
+            if STANDARD_ERROR in metrics:
+                shown["spearman_top"] += f" ± {metrics[STANDARD_ERROR]:.3f}"
+            table.add_row(f"{family} ({len(families[family][name])})", name, *shown.values())
     Console(width=max(100, Console().width)).print(table)
     print(f"{above} predictions above the machine's peak")
     if options.json:
