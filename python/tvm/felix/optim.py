@@ -16,7 +16,7 @@ from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
-from tvm.runtime.files import read_json, write_atomically
+from tvm.runtime.files import check_appendable, read_json, write_atomically
 
 from .evolution import EvolutionPolicy, EvolvedTask
 from .perf_func import SketchPerfFunc, TaskPerfFunc
@@ -247,6 +247,7 @@ class Optimizer:
 
         Raises
         ------
+        OSError : `log_file` cannot be written, which is found out before anything is measured.
         OSError : a record cannot be written. What was measured is kept, and written if that is
             possible again by now, else to the log.
         RuntimeError : a worker does not start.
@@ -258,6 +259,8 @@ class Optimizer:
         ):
             if value < 1:
                 raise ValueError(f"tune: {name} must be >= 1, got {value}")
+        if log_file is not None:
+            check_appendable(log_file)
         self.session.records = Path(log_file) if log_file is not None else None
         for policy in self.gradient_policies:
             policy.n_config_seeds, policy.n_grad_steps = n_config_seeds, n_grad_steps

@@ -96,6 +96,9 @@ def untuned_seconds(row: Mapping[str, Any]) -> float | None:
 def print_results(tasks: Sequence[Mapping[str, Any]], title: str = "Tasks") -> None:
     """Per task of `search_facts`: untuned and tuned latency, throughput, candidates measured."""
     table = Table(title=title, title_justify="left")
+    if not tasks:
+        _console.print("Nothing to tune: every kernel is one that the library writes whole")
+        return
     captions = []
     marks = [_mark(row) for row in tasks]
     captions += [f"{mark} {text}" for mark, text in _MARKS.items() if mark in marks]

@@ -85,6 +85,24 @@ def append_lines(path: str | os.PathLike[str], lines: Sequence[str]) -> None:
             raise OSError(error.errno, f"cannot append: {error.strerror}", str(path)) from error
 
 
+def check_appendable(path: str | os.PathLike[str]) -> None:
+    """Find out before the work whether its results can be appended to a file; none is made.
+
+    Raises
+    ------
+    OSError : its folder does not exist, it is a folder itself, or it may not be written.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path}: there is no folder {path.parent}; make it, or name a file elsewhere"
+        )
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"{path} may not be written; change its mode, or name another file")
+
+
 def read_json(path: str | os.PathLike[str]) -> Any:
     """The content of a JSON file.
 

@@ -190,6 +190,23 @@ def test_record_that_does_not_fit_on_the_disk_is_written_when_there_is_room(
     assert sum(len(task.search.measured) for task in optim.tasks) == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "reason"),
+    [
+        ("missing/records.json", FileNotFoundError, "there is no folder .*missing; make it"),
+        ("", IsADirectoryError, "is a folder; name a file in it"),
+    ],
+)
+def test_a_log_that_cannot_be_is_refused_before_anything_is_measured(
+    tasks, tmp_path, name, kind, reason
+):
+    optim = optimizer(tasks, library=1.0)
+    with pytest.raises(kind, match=reason):
+        optim.tune(4, log_file=tmp_path / name, progress=False)
+    assert optim.n_measure == 0 and not optim.session.library_seconds
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_record_that_never_fits_is_in_the_log(tasks, tmp_path, monkeypatch, caplog):
     def full(path, lines):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
