@@ -216,11 +216,18 @@ def schedule_for(
     if not isinstance(target, Target):
         target = Target(target) if target else Target.current() or Target("llvm")
     for name, anchor in (anchor_of(outputs), ("", outputs[0])):
-        rule = _rule(name, target)
+        # Rules for products tell the data from the weights, which one tensor is not both of.
+        rule = None if _is_square(name, anchor) else _rule(name, target)
         chosen = rule(anchor, outputs, target) if rule is not None else None
         if chosen is not None:
             return chosen
     return default_schedule(outputs, target)
+
+
+def _is_square(name: str, anchor: te.Tensor) -> bool:
+    """Whether a stage multiplies a tensor with itself, such as ``dense(x, x)``."""
+    is_product = name in (tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL) or "conv" in name
+    return is_product and len(anchor.op.input_tensors) == 1
 
 
 def schedule_args_for(

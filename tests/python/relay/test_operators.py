@@ -202,3 +202,26 @@ def test_convolutions_of_halves_of_any_rank_sum_in_float32(rank):
         torch.from_numpy(data).double(), torch.from_numpy(weight).double()
     )
     np.testing.assert_allclose(found, exact.numpy(), rtol=1e-3, atol=1e-2)
+
+
+def test_products_of_a_tensor_with_itself_build():
+    x = np.random.default_rng(0).normal(size=(64, 64)).astype("float32")
+    a = relay.var("a", shape=x.shape)
+    for product, expected in (
+        (relay.nn.dense(a, a), x @ x.T),
+        (relay.nn.matmul(a, a), x @ x),
+        (relay.nn.relu(relay.nn.dense(a, a)), np.maximum(x @ x.T, 0)),
+    ):
+        func = relay.Function([a], product)
+        found = relay.create_executor("graph", target="llvm").evaluate(func)(x)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_convolution_of_a_tensor_with_itself_builds():
+    x = np.random.default_rng(0).normal(size=(4, 4, 3, 3)).astype("float32")
+    a = relay.var("a", shape=x.shape)
+    func = relay.Function([a], relay.nn.conv2d(a, a))
+    found = relay.create_executor("graph", target="llvm").evaluate(func)(x).numpy()
+    np.testing.assert_allclose(
+        found[..., 0, 0], np.einsum("nchw,mchw->nm", x, x), rtol=1e-4, atol=1e-4
+    )

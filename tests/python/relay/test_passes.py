@@ -153,3 +153,28 @@ def test_instruments_see_modules_of_relay_only():
     with tvm.transform.PassContext(instruments=[Watch()]):
         relay.transform.FoldConstant()(mod)
     assert seen and all(of_relay for _, of_relay in seen)
+
+
+@pytest.mark.parametrize(("value", "folds"), [(10, True), (0, False)])
+def test_a_border_of_the_zero_point_becomes_that_of_a_quantised_convolution(value, folds):
+    x = relay.var("x", shape=(1, 6, 6, 4), dtype="int8")
+    w = relay.var("w", shape=(3, 3, 4, 2), dtype="int8")
+    pad = relay.nn.pad(x, [[0, 0], [1, 1], [1, 2], [0, 0]], pad_value=value)
+    conv = relay.qnn.op.conv2d(
+        pad, w, relay.const(10), relay.const(1), relay.const(1.0), relay.const(1.0),
+        channels=2, kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO",
+    )  # fmt: skip
+    func = relay.Function([x, w], conv)
+    folded = run_opt_pass(func, transform.FoldExplicitPadding())
+    assert (
+        (str(folded.body.args[0].name_hint) == "x")
+        if folds
+        else (str(folded.body.args[0].op.name) == "nn.pad")
+    )
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-100, 100, size).astype("int8") for size in ((1, 6, 6, 4), (3, 3, 4, 2))]
+    results = [
+        relay.create_executor("graph", target="llvm").evaluate(f)(*given).numpy()
+        for f in (func, folded)
+    ]
+    np.testing.assert_array_equal(*results)

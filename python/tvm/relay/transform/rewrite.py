@@ -57,11 +57,18 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
 _WINDOWS = {
     **{f"nn.conv{rank}d": ("data_layout", rank) for rank in (1, 2, 3)},
     **{f"nn.{kind}_pool{rank}d": ("layout", rank) for kind in ("max", "avg") for rank in (1, 2, 3)},
+    "qnn.conv2d": ("data_layout", 2),
 }
 
 
-def _neutral(name: str, dtype: str) -> float:
-    """What a border of the operator itself is made of."""
+def _neutral(call: Call, dtype: str) -> float | None:
+    """What a border of the operator itself is made of; None if that is no number."""
+    name = str(call.op.name)
+    if name == "qnn.conv2d":
+        # Its border stands for real zeros.
+        zero = call.args[2]
+        is_number = isinstance(zero, Constant) and zero.data.numpy().size == 1
+        return float(zero.data.numpy().item()) if is_number else None
     if "max_pool" not in name:
         return 0.0
     return float(np.finfo(dtype).min if dtype.startswith("float") else np.iinfo(dtype).min)
@@ -85,7 +92,7 @@ class _PadFolder(ExprMutator):
         layout = given[key]
         if widths["pad_mode"] != "constant" or not isinstance(value, Constant):
             return new
-        if len(layout) != rank + 2 or value.data.numpy().item() != _neutral(name, dtype):
+        if len(layout) != rank + 2 or value.data.numpy().item() != _neutral(new, dtype):
             return new
         spatial = [layout.index(letter) for letter in letters]
         others = [w for k, w in enumerate(widths["pad_width"]) if k not in spatial]
