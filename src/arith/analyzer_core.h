@@ -111,6 +111,11 @@ class AnalyzerCore {
 
   // ---- the normal form
   PrimExpr Simplify(const PrimExpr& e);
+  /*!
+   * \brief Simplify, and write sums as rewriting by rules would leave them: terms as they were met,
+   *        a negative number added, and what all terms are multiples of in front.
+   */
+  PrimExpr SimplifyAsMet(const PrimExpr& e);
   /*! \brief Simplify where `cond` holds. */
   PrimExpr SimplifyUnder(const PrimExpr& cond, const PrimExpr& e);
   /*!
@@ -210,7 +215,8 @@ class AnalyzerCore {
    *        `x == y` for `x <= y && y <= x`; undefined for others.
    */
   PrimExpr JoinConditions(const PrimExpr& a, const PrimExpr& b, bool both);
-  /*! \brief Sums and differences that meet in the branches of a selection; undefined for others. */
+  /*! \brief Sums, differences and extremes that meet in the branches of a selection; undefined for
+   *  others. */
   PrimExpr SumOfSelects(const PrimExpr& e);
   /*! \brief A condition as a conjunction of alternatives; undefined if that is long. */
   PrimExpr AndOfOrs(const PrimExpr& e);
@@ -236,6 +242,8 @@ class AnalyzerCore {
   PrimExpr EmitAtom(AtomId id, DataType dtype);
   PrimExpr EmitTerm(const Term& term, DataType dtype);
   PrimExpr EmitSum(const Poly& p, DataType dtype);
+  /*! \brief `x * (y + 10)` for `x * y + x * 10`; undefined unless all terms share a factor. */
+  PrimExpr EmitWithFactor(const Poly& p, DataType dtype);
   /*! \brief Emit with `a minimum` written over the terms it shares with the rest. */
   bool EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out);
   bool ReduceFloorDiv(const Poly& r, const Poly& b, Poly* quotient, Poly* rest);
@@ -351,6 +359,8 @@ class AnalyzerCore {
   std::unordered_map<Poly, bool, PolyHash> proofs_;
   int proofs_epoch_ = -1;
   bool and_of_ors_ = false;
+  /*! \brief How sums are written: SimplifyAsMet, or with the largest strides first. */
+  bool as_met_ = false;
   int order_ = 0;
   int budget_ = 0;
   int fact_depth_ = 0;

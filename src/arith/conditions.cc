@@ -141,13 +141,19 @@ PrimExpr AnalyzerCore::JoinConditions(const PrimExpr& a, const PrimExpr& b, bool
 PrimExpr AnalyzerCore::SumOfSelects(const PrimExpr& e) {
   const auto* sum = e.as<AddNode>();
   const auto* difference = e.as<SubNode>();
-  if (!sum && !difference) return PrimExpr();
-  const PrimExpr a = sum ? sum->a : difference->a, b = sum ? sum->b : difference->b;
+  const auto* min = e.as<MinNode>();
+  const auto* max = e.as<MaxNode>();
+  if (!sum && !difference && !min && !max) return PrimExpr();
+  const PrimExpr a = sum ? sum->a : difference ? difference->a : min ? min->a : max->a;
+  const PrimExpr b = sum ? sum->b : difference ? difference->b : min ? min->b : max->b;
   const auto* x = a.as<SelectNode>();
   const auto* y = b.as<SelectNode>();
   if (!x && !y) return PrimExpr();
   auto join = [&](const PrimExpr& left, const PrimExpr& right) {
-    return Simplify(sum ? PrimExpr(Add(left, right)) : PrimExpr(Sub(left, right)));
+    return Simplify(sum          ? PrimExpr(Add(left, right))
+                    : difference ? PrimExpr(Sub(left, right))
+                    : min        ? PrimExpr(Min(left, right))
+                                 : PrimExpr(Max(left, right)));
   };
   if (x && y) {
     if (!SameExpr(x->condition, y->condition)) return PrimExpr();

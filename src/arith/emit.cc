@@ -6,6 +6,9 @@
 #include <tvm/expr/op.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "analyzer_core.h"
 
@@ -30,6 +33,13 @@ Poly PositivePart(const Poly& p) {
     if (t.coef > 0) out.terms.push_back(t);
   }
   return out;
+}
+
+/*! \brief Terms of a sum, with a zero to subtract from where all are negative. */
+size_t WrittenSize(const Poly& p) {
+  const bool negative = !p.IsConst() && std::all_of(p.terms.begin(), p.terms.end(),
+                                                    [](const Term& t) { return t.coef < 0; });
+  return p.terms.size() + (negative ? 1 : 0);
 }
 
 }  // namespace
@@ -76,20 +86,44 @@ PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype) {
   return term.coef == 1 ? out : tir::Mul(out, Number(dtype, term.coef));
 }
 
+PrimExpr AnalyzerCore::EmitWithFactor(const Poly& p, DataType dtype) {
+  if (p.terms.size() < 2) return PrimExpr();
+  for (AtomId id : std::vector<AtomId>(ring_.Atoms(p.terms[0].mono))) {
+    const MonoId factor = ring_.FromAtom(id).terms[0].mono;
+    Poly quotient;
+    if (!ring_.DivideByTerm(p, {factor, 1}, &quotient)) continue;
+    return tir::Mul(EmitAtom(id, dtype), EmitSum(quotient, dtype));
+  }
+  return PrimExpr();
+}
+
 PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
   if (p.IsZero()) return Number(dtype, 0);
+  if (as_met_) {
+    if (PrimExpr product = EmitWithFactor(p, dtype); product.defined()) return product;
+  }
   std::vector<Term> terms = p.terms;
-  // Longest common prefixes side by side, numbers last, and a positive term to start with.
+  // The largest strides first, as an index of rows and columns is written, and then longest common
+  // prefixes side by side; numbers last, and a positive term to start with.
   std::sort(terms.begin(), terms.end(), [this](const Term& x, const Term& y) {
     if ((x.mono == kUnitMono) != (y.mono == kUnitMono)) return y.mono == kUnitMono;
+    if (!as_met_ && x.coef != y.coef) return x.coef > y.coef;
     return ring_.Atoms(x.mono) < ring_.Atoms(y.mono);
   });
   auto first = std::find_if(terms.begin(), terms.end(), [](const Term& t) { return t.coef > 0; });
+  if (as_met_ && first == terms.end()) first = std::prev(terms.end());
   if (first != terms.end()) std::rotate(terms.begin(), first, first + 1);
-  PrimExpr out = EmitTerm(terms[0], dtype);
-  for (size_t i = 1; i < terms.size(); ++i) {
+  size_t next = 1;
+  PrimExpr out;
+  if (terms[0].coef == -1 && terms[0].mono != kUnitMono) {
+    out = Number(dtype, 0);
+    next = 0;
+  } else {
+    out = EmitTerm(terms[0], dtype);
+  }
+  for (size_t i = next; i < terms.size(); ++i) {
     const Term& t = terms[i];
-    if (t.coef > 0) {
+    if (t.coef > 0 || (as_met_ && t.mono == kUnitMono)) {
       out = tir::Add(out, EmitTerm(t, dtype));
     } else {
       out = tir::Sub(out, EmitTerm({t.mono, CheckedMul(t.coef, -1)}, dtype));
@@ -109,46 +143,69 @@ bool AnalyzerCore::EmitWithMin(const Poly& p, DataType dtype, PrimExpr* out) {
   Poly coef, rest;
   if (!ring_.SplitLinear(p, low, &coef, &rest) || coef.terms.size() != 1) return false;
   // coef * min(d, 0) + rest is |coef| * min(d + s, s) + (rest - |coef| * s) for every s, and with a
-  // negative coefficient |coef| * max(s - d, s) + (rest - |coef| * s). Choose the shortest s.
+  // negative coefficient |coef| * max(s - d, s) + (rest - |coef| * s). As min(d, 0) is -max(-d, 0),
+  // the other extreme may be subtracted as well: (rest + |coef| * s) - |coef| * max(s - d, s).
+  // Choose the shortest of these.
   const Poly d = atoms_[low].a;
-  bool negative = coef.terms[0].coef < 0;
-  Term scale{coef.terms[0].mono,
-             negative ? CheckedMul(coef.terms[0].coef, -1) : coef.terms[0].coef};
-  const Poly other = negative ? PolyRing::Negate(d) : d;
-  std::vector<Poly> shifts;
-  shifts.push_back(PositivePart(PolyRing::Negate(other)));
-  Poly shared;
-  for (const Term& t : rest.terms) {
-    MonoId mono;
-    if (t.coef % scale.coef != 0 || !ring_.DivMono(t.mono, scale.mono, &mono)) continue;
-    bool occurs =
-        mono == kUnitMono || std::any_of(d.terms.begin(), d.terms.end(),
-                                         [mono](const Term& x) { return x.mono == mono; });
-    if (occurs) {
-      shared = PolyRing::Add(shared, PolyRing::FromTerm({mono, t.coef / scale.coef}));
+  const bool negative = coef.terms[0].coef < 0;
+  const Term scale{coef.terms[0].mono,
+                   negative ? CheckedMul(coef.terms[0].coef, -1) : coef.terms[0].coef};
+  struct Form {
+    bool is_max, subtracted;
+    Poly first, second, outside;  // the operands of the extreme, and what is added to it
+    size_t size;
+  };
+  std::optional<Form> best;
+  for (bool subtracted : {false, true}) {
+    const bool is_max = negative != subtracted;
+    const Poly other = is_max ? PolyRing::Negate(d) : d;
+    std::vector<Poly> shifts{PositivePart(PolyRing::Negate(other))};
+    Poly shared;
+    for (const Term& t : rest.terms) {
+      MonoId mono;
+      if (t.coef % scale.coef != 0 || !ring_.DivMono(t.mono, scale.mono, &mono)) continue;
+      bool occurs =
+          mono == kUnitMono || std::any_of(d.terms.begin(), d.terms.end(),
+                                           [mono](const Term& x) { return x.mono == mono; });
+      const int64_t times = subtracted ? CheckedMul(t.coef, -1) : t.coef;
+      if (occurs) shared = PolyRing::Add(shared, PolyRing::FromTerm({mono, times / scale.coef}));
+    }
+    shifts.push_back(shared);
+    shifts.push_back(Poly());
+    for (const Poly& s : shifts) {
+      const Poly moved = ring_.MulTerm(s, scale);
+      Form form{is_max,
+                subtracted,
+                PolyRing::Add(other, s),
+                s,
+                subtracted ? PolyRing::Add(rest, moved) : PolyRing::Sub(rest, moved),
+                0};
+      form.size = WrittenSize(form.first) + WrittenSize(s) + form.outside.terms.size();
+      // Subtracting from nothing is a term more.
+      if (subtracted && form.outside.IsZero()) ++form.size;
+      if (!best || form.size < best->size) best = std::move(form);
     }
   }
-  shifts.push_back(shared);
-  shifts.push_back(Poly());
-  const Poly* best = nullptr;
-  size_t best_size = 0;
-  for (const Poly& s : shifts) {
-    Poly outside = PolyRing::Sub(rest, ring_.MulTerm(s, scale));
-    size_t size = PolyRing::Add(other, s).terms.size() + s.terms.size() + outside.terms.size();
-    if (!best || size < best_size) best = &s, best_size = size;
-  }
-  Poly first = PolyRing::Add(other, *best), second = *best;
-  if (IsEmittedFirst(second, first)) std::swap(first, second);
-  PrimExpr x = Emit(first, dtype), y = Emit(second, dtype);
-  PrimExpr value = negative ? PrimExpr(tir::Max(x, y)) : PrimExpr(tir::Min(x, y));
+  if (IsEmittedFirst(best->second, best->first)) std::swap(best->first, best->second);
+  PrimExpr x = Emit(best->first, dtype), y = Emit(best->second, dtype);
+  PrimExpr value = best->is_max ? PrimExpr(tir::Max(x, y)) : PrimExpr(tir::Min(x, y));
   for (AtomId id : std::vector<AtomId>(ring_.Atoms(scale.mono))) {
     value = tir::Mul(value, EmitAtom(id, dtype));
   }
-  if (scale.coef != 1) value = tir::Mul(value, Number(dtype, scale.coef));
-  Poly outside = PolyRing::Sub(rest, ring_.MulTerm(*best, scale));
+  if (scale.coef != 1) {
+    const bool negated = best->subtracted && best->outside.IsZero();
+    value = tir::Mul(value, Number(dtype, negated ? CheckedMul(scale.coef, -1) : scale.coef));
+    if (negated) {
+      *out = value;
+      return true;
+    }
+  }
+  const Poly& outside = best->outside;
   bool all_negative = std::all_of(outside.terms.begin(), outside.terms.end(),
                                   [](const Term& t) { return t.coef < 0; });
-  if (outside.IsZero()) {
+  if (best->subtracted) {
+    *out = tir::Sub(Emit(outside, dtype), value);
+  } else if (outside.IsZero()) {
     *out = value;
   } else if (all_negative) {
     *out = tir::Sub(value, Emit(PolyRing::Negate(outside), dtype));

@@ -28,6 +28,12 @@ constexpr int64_t kLargestMask = int64_t{1} << 61;
 
 bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
 
+/*! \brief What divides all coefficients of a sum and a constant that is no zero; 1 for others. */
+int64_t CommonFactor(const Poly& a, const Poly& b) {
+  if (!b.IsConst() || b.IsZero() || a.IsZero()) return 1;
+  return std::gcd(PolyRing::Content(a), b.terms[0].coef);
+}
+
 }  // namespace
 
 Poly AnalyzerCore::Normalize(const PrimExpr& e) {
@@ -60,6 +66,20 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       return PolyRing::Sub(a, Normalize(op->b));
     }
     if (const auto* op = e.as<MulNode>()) {
+      // Of two numbers the lesser times the greater is their product.
+      const PrimExpr *low = nullptr, *high = nullptr;
+      for (const PrimExpr* side : {&op->a, &op->b}) {
+        if (side->as<MinNode>()) low = side;
+        if (side->as<MaxNode>()) high = side;
+      }
+      if (low && high) {
+        const auto* min = low->as<MinNode>();
+        const auto* max = high->as<MaxNode>();
+        if ((SameExpr(min->a, max->a) && SameExpr(min->b, max->b)) ||
+            (SameExpr(min->a, max->b) && SameExpr(min->b, max->a))) {
+          return Normalize(Mul(min->a, min->b));
+        }
+      }
       Poly a = Normalize(op->a), b = Normalize(op->b);
       if (a.terms.size() * b.terms.size() <= kMaxProductTerms) {
         Poly p = ring_.Mul(a, b);
@@ -92,6 +112,12 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
         return exact;
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorDiv(a, b);
+      // A common factor does not matter either.
+      if (const int64_t common = CommonFactor(a, b); common > 1 && !HoldsData(a)) {
+        ring_.DivideByTerm(a, {kUnitMono, common}, &exact);
+        return ring_.FromAtom(OpaqueAtom(
+            Div(Emit(exact, e.dtype()), make_const(e.dtype(), b.terms[0].coef / common))));
+      }
     }
     if (const auto* op = e.as<ModNode>()) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
@@ -99,6 +125,12 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
         return Poly();
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
+      if (const int64_t common = CommonFactor(a, b); common > 1 && !HoldsData(a)) {
+        ring_.DivideByTerm(a, {kUnitMono, common}, &exact);
+        const AtomId rest = OpaqueAtom(
+            Mod(Emit(exact, e.dtype()), make_const(e.dtype(), b.terms[0].coef / common)));
+        return ring_.MulTerm(ring_.FromAtom(rest), {kUnitMono, common});
+      }
     }
     if (const auto* op = e.as<CastNode>()) {
       // Widening keeps the value, but for narrow data whose sums may have wrapped around before.

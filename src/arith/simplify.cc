@@ -3,6 +3,7 @@
  * \brief Simplification of whole expressions: integers through the normal form, conditions by
  *        proof, vectors lane-wise, everything else by its operands.
  */
+#include <tvm/expr/analysis.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/expr_functor.h>
 #include <tvm/expr/lanes.h>
@@ -86,12 +87,28 @@ class OperandSimplifier : public ExprMutator {
       if (is_zero(cond)) return core_->Simplify(op->args[2]);
       auto [t, f] = Branches(cond, op->args[1], op->args[2]);
       if (SameExpr(t, f)) return t;
+      if (op->dtype.is_bool() && op->dtype.is_scalar() && cond.dtype().is_scalar()) {
+        // One branch is a constant: what is left is a conjunction or an alternative.
+        if (is_one(t) && IsHarmless(f)) return core_->Simplify(Or(cond, f));
+        if (is_zero(t) && IsHarmless(f)) return core_->Simplify(And(Not(cond), f));
+        if (is_zero(f) && IsHarmless(t)) return core_->Simplify(And(cond, t));
+        if (is_one(f) && IsHarmless(t)) return core_->Simplify(Or(Not(cond), t));
+      }
+      // One choice for two where the inner one falls back to the same value.
+      if (const auto* inner = t.as<CallNode>();
+          inner && inner->op.same_as(op->op) && inner->args[0].dtype() == cond.dtype() &&
+          IsHarmless(inner->args[0]) && SameExpr(inner->args[2], f)) {
+        return Call(op->dtype, op->op,
+                    {core_->Simplify(And(cond, inner->args[0])), inner->args[1], f});
+      }
       if (cond.same_as(op->args[0]) && t.same_as(op->args[1]) && f.same_as(op->args[2])) {
         return GetRef<PrimExpr>(op);
       }
       return Call(op->dtype, op->op, {cond, t, f});
     }
     PrimExpr out = ExprMutator::VisitExpr_(op);
+    static const Op& clz = Op::Get("tir.clz");
+    if (op->op.same_as(clz)) return FoldLeadingZeros(out);
     return FoldBits(out);
   }
 
@@ -113,6 +130,40 @@ class OperandSimplifier : public ExprMutator {
     if (!cond.dtype().is_scalar()) return Branches(cond, op->true_value, op->false_value);
     return {core_->SimplifyBesides(cond, op->true_value),
             core_->SimplifyBesides(Not(cond), op->false_value)};
+  }
+
+  /*! \brief Whether an expression may be computed where no condition guards it any more. */
+  static bool IsHarmless(const PrimExpr& e) {
+    if (SideEffect(e) > CallEffectKind::kPure) return false;
+    bool harmless = true;
+    auto divides = [](const PrimExpr& divisor) {
+      return !is_const_int(divisor) || is_zero(divisor);
+    };
+    PostOrderVisit(e, [&](const ObjectRef& node) {
+      if (node.as<CallNode>() || node.as<BufferLoadNode>() || node.as<ProducerLoadNode>()) {
+        harmless = false;
+      }
+#define TVM_DIVISION(Node) \
+  if (const auto* op = node.as<Node>()) harmless = harmless && !divides(op->b);
+      TVM_DIVISION(DivNode)
+      TVM_DIVISION(ModNode)
+      TVM_DIVISION(FloorDivNode)
+      TVM_DIVISION(FloorModNode)
+#undef TVM_DIVISION
+    });
+    return harmless;
+  }
+
+  static PrimExpr FoldLeadingZeros(const PrimExpr& e) {
+    const auto* call = e.as<CallNode>();
+    const int64_t* value = call ? as_const_int(call->args[0]) : nullptr;
+    if (!value) return e;
+    const int bits = call->args[0].dtype().bits();
+    uint64_t number = static_cast<uint64_t>(*value);
+    if (bits < 64) number &= (uint64_t{1} << bits) - 1;
+    int zeros = bits;
+    for (; number != 0; number >>= 1) --zeros;
+    return make_const(e.dtype(), zeros);
   }
 
   static PrimExpr FoldBits(const PrimExpr& e) {
@@ -214,6 +265,16 @@ PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
     // Too large as a whole; its parts may still get simpler.
     return IsIndex(e) ? SimplifyOther(e) : e;
   }
+}
+
+PrimExpr AnalyzerCore::SimplifyAsMet(const PrimExpr& e) {
+  struct Scope {
+    explicit Scope(bool* flag) : flag(flag), before(*flag) { *flag = true; }
+    ~Scope() { *flag = before; }
+    bool* flag;
+    bool before;
+  } scope(&as_met_);
+  return Simplify(e);
 }
 
 PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {

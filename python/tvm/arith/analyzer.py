@@ -89,6 +89,7 @@ class Analyzer:
         self._modular_set = method("modular_set")
         self._modular_set_update = method("modular_set_update")
         self._simplify = method("simplify")
+        self._rewrite_simplify = method("rewrite_simplify")
         self._int_set = method("int_set")
         self._int_set_bound = method("int_set_bound")
         self._can_prove = method("can_prove")
@@ -127,14 +128,23 @@ class Analyzer:
         return self._modular_set(expr)
 
     def simplify(self, expr, steps: int = 2):
-        """An equal expression in normal form; the same object when it already is."""
+        """An equal expression in normal form; the same object when it already is.
+
+        Of a sum the terms with the largest strides come first: `i * 64 + j * 8 + k`.
+        """
         return self._simplify(expr, steps)
 
     def rewrite_simplify(self, expr):
-        """The same as `simplify` in one pass; kept because callers use either name."""
-        return self._simplify(expr, 1)
+        """The same value as `simplify` in one pass, written as rewriting by rules leaves it.
 
-    canonical_simplify = rewrite_simplify
+        Terms of a sum come as they were met, a negative number is added, and what all terms are
+        multiples of stands in front: `x * y - x` is `x * (y + -1)`.
+        """
+        return self._rewrite_simplify(expr)
+
+    def canonical_simplify(self, expr):
+        """The same as `simplify` in one pass."""
+        return self._simplify(expr, 1)
 
     def int_set(self, expr, dom_map=None):
         """Values of `expr` as a set with symbolic ends.

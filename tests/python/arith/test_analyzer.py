@@ -134,7 +134,7 @@ def test_comparisons_forget_what_cannot_decide_them():
     analyzer.bind(Y, tvm.ir.Range(0, 16))
     for condition, expected in [
         (X * 16 + Y < 64, X < 4),
-        (X * 16 + Y < 49, Y + X * 16 < 49),
+        (X * 16 + Y < 49, X * 16 + Y < 49),
         (X * 16 + Y >= 64, tir.LE(4, X)),
         (X * 32 + Y + 3 < 64, X < 2),
         (X * 64 + A * 32 + Y <= 63, X * 2 + A <= 1),
