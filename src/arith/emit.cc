@@ -115,7 +115,7 @@ PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
   if (first != terms.end()) std::rotate(terms.begin(), first, first + 1);
   size_t next = 1;
   PrimExpr out;
-  if (terms[0].coef == -1 && terms[0].mono != kUnitMono) {
+  if (as_met_ && terms[0].coef == -1 && terms[0].mono != kUnitMono) {
     out = Number(dtype, 0);
     next = 0;
   } else {
