@@ -102,7 +102,8 @@ def print_results(tasks: Sequence[Mapping[str, Any]], title: str = "Tasks") -> N
     captions = []
     marks = [_mark(row) for row in tasks]
     captions += [f"{mark} {text}" for mark, text in _MARKS.items() if mark in marks]
-    captions += [f"{number}: {row['note']}" for number, row in enumerate(tasks) if row["note"]]
+    # Summaries of earlier releases have no notes.
+    captions += [f"{number}: {row['note']}" for number, row in enumerate(tasks) if row.get("note")]
     table.caption = "\n".join(captions) or None
     for name in ("ID", "Operators", "Untuned ms", "Tuned ms", "GFLOP/s", "Measured", "Failed"):
         table.add_column(name, justify="left" if name == "Operators" else "right")
