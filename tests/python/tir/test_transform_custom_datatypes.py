@@ -105,6 +105,38 @@ def test_arrays_may_hold_the_type():
     assert "NegAdd" in module.get_source("ll")
 
 
+def test_vectors_of_the_type_repeat_and_choose_values():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: A[i].astype(DTYPE), name="B")
+    C = te.compute((16,), lambda i: tir.Select(i < 8, B[i], B[3]), name="C")
+    D = te.compute((16,), lambda i: (C[i] + B[5]).astype("float32"), name="D")
+    s = te.create_schedule(D.op)
+    for stage in (C, D):
+        s[stage].vectorize(stage.op.axis[0])
+    a = np.random.default_rng(0).random(16, dtype="float32")
+    out = tvm.nd.empty((16,))
+    tvm.build(s, [A, D], target="llvm")(tvm.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), np.where(np.arange(16) < 8, a, a[3]) + a[5])
+
+
+def test_vectors_of_the_type_are_transposed():
+    A = te.placeholder((32, 48), name="A")
+    B = te.compute((32, 48), lambda i, j: A[i, j].astype(DTYPE), name="B")
+    C = te.compute((48, 32), lambda i, j: B[j, i], name="C")
+    D = te.compute((48, 32), lambda i, j: C[i, j].astype("float32"), name="D")
+    s = te.create_schedule(D.op)
+    i, j = s[C].op.axis
+    (outer, i), (block, j) = s[C].split(i, 16), s[C].split(j, 16)
+    s[C].reorder(outer, block, i, j)
+    s[C].vectorize(j)
+    a = np.random.default_rng(0).random((32, 48), dtype="float32")
+    out = tvm.nd.empty((48, 32))
+    module = tvm.build(s, [A, D], target="llvm")
+    module(tvm.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), a.T)
+    assert "shufflevector" in module.get_source("ll")
+
+
 def test_an_operator_that_nobody_gave_is_named():
     A = te.placeholder((16,), name="A")
     B = te.compute((16,), lambda i: A[i].astype(DTYPE), name="B")

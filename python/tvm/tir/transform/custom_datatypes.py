@@ -37,6 +37,30 @@ def _held_as(dtype: Any) -> str:
     return f"uint{parts.bits}" + (f"x{parts.lanes}" if parts.lanes > 1 else "")
 
 
+def _operands(node: Any) -> list[PrimExpr]:
+    if isinstance(node, tvm.tir.FloatImm):
+        return []
+    if isinstance(node, expr.Cast):
+        return [node.value]
+    return list(node.args) if isinstance(node, expr.Call) else [node.a, node.b]
+
+
+def _with_operands(node: Any, operands: list[PrimExpr], dtype: Any) -> PrimExpr:
+    """The operator of that type over what its operands are held as."""
+    if isinstance(node, tvm.tir.FloatImm):
+        return node
+    if isinstance(node, expr.Cast):
+        return expr.Cast(str(dtype), *operands)
+    if isinstance(node, expr.Call):
+        return expr.Call(str(dtype), node.op, operands)
+    return type(node)(*operands)
+
+
+def _lane(vector: PrimExpr, lane: int) -> PrimExpr:
+    """One number of a vector; a number that all lanes share as it is."""
+    return vector if DataType(str(vector.dtype)).lanes == 1 else expr.Shuffle([vector], [lane])
+
+
 class _Lowerer(BufferMutator):
     def __init__(self, target: str) -> None:
         super().__init__()
@@ -88,7 +112,23 @@ class _Lowerer(BufferMutator):
                 f"LowerCustomDatatypes: nobody says what {what} is on the target {self._target}; "
                 "register a function with tvm.target.datatype.register_op"
             )
-        return found(self._with_lowered_operands(node))
+        lanes = DataType(str(node.dtype)).lanes
+        if lanes == 1:
+            return found(_with_operands(node, [self.visit(x) for x in _operands(node)], node.dtype))
+        # Functions of users take one number at a time.
+        operands = [self.visit(operand) for operand in _operands(node)]
+        names = [expr.Var("operand", operand.dtype) for operand in operands]
+        element = str(node.dtype).removesuffix(f"x{lanes}")
+        result: PrimExpr = expr.Shuffle(
+            [
+                found(_with_operands(node, [_lane(name, i) for name in names], element))
+                for i in range(lanes)
+            ],
+            list(range(lanes)),
+        )
+        for name, operand in zip(names, operands):
+            result = expr.Let(name, operand, result)
+        return result
 
     def _lowering(self, node: PrimExpr) -> tuple[str, str] | None:
         """The name of the function that says what an operator is; None for what needs none."""
@@ -115,15 +155,23 @@ class _Lowerer(BufferMutator):
             return f"{kind}.{name}", f"{kind} of {node.dtype}"
         return None
 
-    def _with_lowered_operands(self, node: Any) -> PrimExpr:
-        """The operator over what its operands are lowered to; its own type stays."""
-        if isinstance(node, tvm.tir.FloatImm):
-            return node
-        if isinstance(node, expr.Cast):
-            return expr.Cast(str(node.dtype), self.visit(node.value))
-        if isinstance(node, expr.Call):
-            return expr.Call(str(node.dtype), node.op, self.exprs(node.args))
-        return type(node)(self.visit(node.a), self.visit(node.b))
+    # What only moves values has the type that these are held as.
+
+    def visit_broadcast_(self, op: expr.Broadcast) -> PrimExpr:
+        if not _is_custom(op.dtype):
+            return super().visit_broadcast_(op)
+        return expr.Broadcast(self.visit(op.value), op.lanes)
+
+    def visit_shuffle_(self, op: expr.Shuffle) -> PrimExpr:
+        if not _is_custom(op.dtype):
+            return super().visit_shuffle_(op)
+        return expr.Shuffle(self.exprs(op.vectors), op.indices)
+
+    def visit_select_(self, op: expr.Select) -> PrimExpr:
+        if not _is_custom(op.dtype):
+            return super().visit_select_(op)
+        operands = (op.condition, op.true_value, op.false_value)
+        return expr.Select(*(self.visit(operand) for operand in operands))
 
     def visit_call_(self, op: expr.Call) -> PrimExpr:
         args = self.exprs(op.args)
