@@ -26,8 +26,10 @@ namespace {
 
 /*! \brief Bits of the parts of a register in which x86 interleaves elements at no extra cost. */
 constexpr int kSegmentBits = 128;
-/*! \brief Vectors held at a time; a register file has 16 or 32. */
+/*! \brief Trips of a block, and vectors held at a time; a register file has 16 or 32. */
 constexpr int kMaxVectors = 16;
+/*! \brief Vectors of one store above which spilling them costs more than is saved. */
+constexpr int kMaxOfOneStore = 32;
 /*! \brief Stores of a body above which its copies cost more to compile than they save. */
 constexpr int kMaxStores = 16;
 
@@ -161,6 +163,9 @@ class BodyInspector final : public StmtExprVisitor {
     if (!plain || op->indices.size() != 1) return std::nullopt;
     const auto* ramp = op->indices[0].as<RampNode>();
     if (ramp == nullptr || ramp->dtype.is_scalable_vector()) return std::nullopt;
+    // Rows that overlap are few loads to begin with, and most vectors are such.
+    const int64_t* stride = as_const_int(ramp->stride);
+    if (stride != nullptr && *stride * dtype.bits() < kSegmentBits) return std::nullopt;
     if (UsesVar(ramp->stride, [&](const VarNode* var) { return var == loop_var_.get(); })) {
       return std::nullopt;
     }
@@ -182,6 +187,7 @@ class RegisterTransposer final : public StmtExprMutator {
   explicit RegisterTransposer(bool no_alias) : no_alias_(no_alias) {}
 
  private:
+  using Stores = std::vector<const BufferStoreNode*>;
   using Tiles = std::unordered_map<PrimExpr, std::vector<PrimExpr>, ExprDeepHash, ExprDeepEqual>;
 
   Stmt VisitStmt_(const ForNode* op) final {
@@ -198,20 +204,23 @@ class RegisterTransposer final : public StmtExprMutator {
     const int block = BlockSize(op, body.columns);
     if (block == 0 || !MayReadAhead(body)) return Stmt();
 
-    std::vector<std::vector<const BufferStoreNode*>> groups;
-    if (CountVectors(body.stores, body, block) <= kMaxVectors) {
+    std::vector<Stores> groups;
+    if (body.stores.size() == 1 || CountVectors(body.stores, body, block) <= kMaxVectors) {
       groups.push_back(body.stores);
     } else if (AreIndependent(op, body.stores)) {
       for (const BufferStoreNode* store : body.stores) groups.push_back({store});
     } else {
       return Stmt();
     }
+    for (const Stores& group : groups) {
+      if (CountVectors(group, body, block) > kMaxOfOneStore) return Stmt();
+    }
     PrimExpr size = make_const(op->extent.dtype(), block);
     PrimExpr blocks = analyzer_.Simplify(floordiv(op->extent, size));
     Var outer(op->loop_var->name_hint + "_block", op->loop_var->dtype);
     PrimExpr start = op->min + outer * size;
     Array<Stmt> parts;
-    for (const auto& group : groups) parts.push_back(Block(op, group, body, start, block));
+    for (const Stores& group : groups) parts.push_back(Block(op, group, body, start, block));
     Stmt main =
         For(outer, make_zero(blocks.dtype()), blocks, ForKind::kSerial, SeqStmt::Flatten(parts));
     PrimExpr rest = analyzer_.Simplify(op->extent - blocks * size);
@@ -223,7 +232,7 @@ class RegisterTransposer final : public StmtExprMutator {
   }
 
   /*! \brief Trips of a block, so that a row fills a segment at least; zero if there are none. */
-  static int BlockSize(const ForNode* op, std::vector<Columns>& columns) {
+  static int BlockSize(const ForNode* op, const std::vector<Columns>& columns) {
     int block = kMaxVectors;
     int least = 2;
     for (const Columns& column : columns) {
@@ -235,7 +244,6 @@ class RegisterTransposer final : public StmtExprMutator {
       while (block > *extent) block /= 2;
     }
     for (const Columns& column : columns) {
-      // Rows that overlap are few loads to begin with.
       const int64_t* stride = as_const_int(column.stride);
       if (stride != nullptr && *stride < block) return 0;
     }
@@ -252,33 +260,31 @@ class RegisterTransposer final : public StmtExprMutator {
     return true;
   }
 
-  static bool Contains(const BufferStoreNode* store, const BufferLoadNode* load) {
-    bool found = false;
-    PostOrderVisit(store->value, [&](const ObjectRef& node) { found |= node.get() == load; });
-    for (const PrimExpr& index : store->indices) {
-      PostOrderVisit(index, [&](const ObjectRef& node) { found |= node.get() == load; });
+  /*! \brief What some stores read column by column, equal loads once. */
+  static std::vector<Columns> ReadBy(const Stores& stores, const BodyInspector& body) {
+    std::unordered_set<const Object*> read;
+    for (const BufferStoreNode* store : stores) {
+      PostOrderVisit(GetRef<Stmt>(store), [&](const ObjectRef& node) { read.insert(node.get()); });
+    }
+    std::unordered_set<PrimExpr, ExprDeepHash, ExprDeepEqual> seen;
+    std::vector<Columns> found;
+    for (const Columns& column : body.columns) {
+      if (read.count(column.load) && seen.insert(GetRef<PrimExpr>(column.load)).second) {
+        found.push_back(column);
+      }
     }
     return found;
   }
 
-  /*! \brief Vectors of all tiles that some stores need at a time. */
-  static int CountVectors(const std::vector<const BufferStoreNode*>& stores,
-                          const BodyInspector& body, int block) {
-    std::unordered_set<PrimExpr, ExprDeepHash, ExprDeepEqual> tiles;
+  /*! \brief Vectors of all tiles that some stores need at a time: a row for each lane. */
+  static int CountVectors(const Stores& stores, const BodyInspector& body, int block) {
     int count = 0;
-    for (const Columns& column : body.columns) {
-      bool used = std::any_of(stores.begin(), stores.end(), [&](const BufferStoreNode* store) {
-        return Contains(store, column.load);
-      });
-      if (used && tiles.insert(GetRef<PrimExpr>(column.load)).second) {
-        count += block * std::max(1, column.lanes / block);
-      }
-    }
+    for (const Columns& column : ReadBy(stores, body)) count += std::max(block, column.lanes);
     return count;
   }
 
   /*! \brief Whether stores write apart from each other in all trips, and read nothing of it. */
-  bool AreIndependent(const ForNode* op, const std::vector<const BufferStoreNode*>& stores) {
+  bool AreIndependent(const ForNode* op, const Stores& stores) {
     struct Written {
       const VarNode* data;
       PrimExpr base;
@@ -324,16 +330,12 @@ class RegisterTransposer final : public StmtExprMutator {
   }
 
   /*! \brief The trips `start` to `start + block` of some stores, with rows read before. */
-  Stmt Block(const ForNode* op, const std::vector<const BufferStoreNode*>& stores,
-             const BodyInspector& body, const PrimExpr& start, int block) {
+  Stmt Block(const ForNode* op, const Stores& stores, const BodyInspector& body,
+             const PrimExpr& start, int block) {
     std::vector<std::pair<Var, PrimExpr>> lets;
     Tiles tiles;
-    for (const Columns& column : body.columns) {
-      bool used = std::any_of(stores.begin(), stores.end(), [&](const BufferStoreNode* store) {
-        return Contains(store, column.load);
-      });
-      PrimExpr key = GetRef<PrimExpr>(column.load);
-      if (used && tiles.count(key) == 0) tiles[key] = ReadTile(column, start, block, &lets);
+    for (const Columns& column : ReadBy(stores, body)) {
+      tiles[GetRef<PrimExpr>(column.load)] = ReadTile(column, start, block, &lets);
     }
     Array<Stmt> out;
     for (int trip = 0; trip < block; ++trip) {

@@ -150,6 +150,12 @@ def overlapping_stores(a: T.Buffer((4096,), "float32"), out: T.Buffer((4096,), "
         out[T.Ramp(k * 24 + 16, 1, 16)] = a[T.Ramp(k + 1024, 64, 16)]
 
 
+@T.prim_func
+def more_rows_than_registers(a: T.Buffer((4096,), "int8"), out: T.Buffer((4096,), "int8")):
+    for k in range(64):
+        out[T.Ramp(k * 64, 1, 64)] = a[T.Ramp(k, 64, 64)]
+
+
 @T.prim_func(private=True)
 def may_alias(a: T.Buffer((4096,), "float32"), out: T.Buffer((4096,), "float32")):
     T.func_attr({"tir.noalias": False})
@@ -157,19 +163,19 @@ def may_alias(a: T.Buffer((4096,), "float32"), out: T.Buffer((4096,), "float32")
         out[T.Ramp(k * 64, 1, 16)] = a[T.Ramp(k, 64, 16)]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        in_place,
-        behind_a_test,
-        overlapping_rows,
-        few_trips,
-        by_a_table,
-        overlapping_stores,
-        may_alias,
-    ],
-    ids=lambda function: function.__name__ if hasattr(function, "__name__") else None,
-)
+LEFT_ALONE = {
+    "stored where it is read": in_place,
+    "behind a test": behind_a_test,
+    "overlapping rows": overlapping_rows,
+    "few trips": few_trips,
+    "a place from memory": by_a_table,
+    "overlapping stores": overlapping_stores,
+    "more rows than registers": more_rows_than_registers,
+    "pointers that may be equal": may_alias,
+}
+
+
+@pytest.mark.parametrize("function", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_what_may_change_a_result_or_gains_nothing_is_left_alone(function):
     module, rewritten = transposed(function)
     assert not rewritten
