@@ -12,7 +12,7 @@ from ..utils import ceil_div, const_shape
 from .conv2d import RegisterTile
 from .row_normalization import reduce_row, vectorize_row
 from .tiles import fitting_lanes, fitting_rows
-from .vectors import vector_lanes
+from .vectors import sum_in_lanes, vector_lanes
 
 __all__ = ["schedule_head_attention"]
 
@@ -100,28 +100,19 @@ def schedule_head_attention(output: te.Tensor, target: Target | None = None) -> 
 def _score_where_keys_are(
     s: te.Schedule, seen: te.Tensor, scores: te.Tensor, target: Target
 ) -> None:
-    """Vectors of partial sums along the size, of as many keys as a vector has lanes.
-
-    Their lanes are added up as vectors along the keys, which transposes them in registers.
-    """
+    """Keys as they lie, as many at a time as a vector has lanes."""
     lanes = vector_lanes(target, scores.dtype)
     _, _, query, key = seen.op.axis
     block, key = s[seen].split(key, factor=lanes)
     s[seen].reorder(block, query, key)
     s[seen].vectorize(key)
-    _, lane = s[scores].split(scores.op.reduce_axis[0], factor=lanes)
-    partial = s.rfactor(scores, lane, -1)
-    (lane,) = s[scores].op.reduce_axis
-    *rest, key = s[scores].op.axis
     s[scores].compute_at(s[seen], query)
     s[scores].set_scope("local")
-    s[scores].reorder(*rest, lane, key)
-    s[scores].vectorize(key)
+    partial = sum_in_lanes(s, scores, lanes)
     s[partial].compute_at(s[seen], query)
     *rest, key, lane = s[partial].op.axis
     s[partial].reorder(*rest, s[partial].op.reduce_axis[0], key, lane)
     s[partial].unroll(key)
-    s[partial].vectorize(lane)
 
 
 def _score(s: te.Schedule, seen: te.Tensor, scores: te.Tensor, rows: int, target: Target) -> None:

@@ -16,6 +16,7 @@ from .vectors import (
     inline_packing,
     inline_producers,
     prefetch_weight,
+    sum_in_lanes,
     vector_lanes,
 )
 
@@ -187,10 +188,7 @@ def schedule_dense_panels(
 def _dot_columns_in_vectors(
     product: te.Tensor, tile: RegisterTile, output: te.Tensor, lanes: int
 ) -> te.Schedule:
-    """Inner products of as many columns as a vector has lanes, whose partial sums are kept.
-
-    These are added up as vectors along the columns, which transposes them in registers.
-    """
+    """`schedule_matmul_dot` of as many columns as a vector has lanes."""
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=product)
     if output.op.same_as(product.op):
@@ -205,18 +203,13 @@ def _dot_columns_in_vectors(
     s[output].parallel(s[output].fuse(*batch, j))
     s[output].vectorize(j_in)
     s[product].compute_at(s[output], i_in)
-    _, lane = s[product].split(product.op.reduce_axis[0], factor=lanes)
-    partial = s.rfactor(product, lane, -1)
-    *rest, j_in = s[product].op.axis
-    s[product].reorder(*rest, *s[product].op.reduce_axis, j_in)
-    s[product].vectorize(j_in)
+    partial = sum_in_lanes(s, product, lanes)
     s[partial].compute_at(s[output], i)
     *rest, i, j, lane = s[partial].op.axis
     j, j_in = s[partial].split(j, factor=tile.vectors)
     s[partial].reorder(*rest, j, s[partial].op.reduce_axis[0], i, j_in, lane)
     for loop in (i, j_in):
         s[partial].unroll(loop)
-    s[partial].vectorize(lane)
     return s
 
 

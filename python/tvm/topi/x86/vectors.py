@@ -7,7 +7,14 @@ from typing import Any
 from tvm import te, tir
 from tvm.target import Target
 
-__all__ = ["copy_panel", "inline_packing", "inline_producers", "is_costly", "vector_lanes"]
+__all__ = [
+    "copy_panel",
+    "inline_packing",
+    "inline_producers",
+    "is_costly",
+    "sum_in_lanes",
+    "vector_lanes",
+]
 
 
 def vector_lanes(target: Target, dtype: str = "float32") -> int:
@@ -59,6 +66,25 @@ def copy_panel(
     # Elements of a vector are from as many lines, which serve the next steps of the depth too.
     s[panel].reorder(*outer, column, depth, lane)
     s[panel].vectorize(lane)
+
+
+def sum_in_lanes(s: te.Schedule, product: te.Tensor, lanes: int) -> te.Tensor:
+    """Reduce in vectors of partial sums, of as many columns of a product as vectors have lanes.
+
+    These are added up as vectors along the columns, which transposes them in registers
+    (:func:`tvm.tir.transform.TransposeInRegisters`).
+
+    Returns
+    -------
+    The stage of partial sums, which is yet to be placed: its last two axes are column and lane.
+    """
+    _, lane = s[product].split(product.op.reduce_axis[0], factor=lanes)
+    partial = s.rfactor(product, lane, -1)
+    *rest, column = s[product].op.axis
+    s[product].reorder(*rest, *s[product].op.reduce_axis, column)
+    s[product].vectorize(column)
+    s[partial].vectorize(s[partial].op.axis[-1])
+    return partial
 
 
 def inline_producers(s: te.Schedule, output: te.Tensor, first: te.Tensor | None = None) -> None:
