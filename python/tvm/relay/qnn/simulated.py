@@ -26,22 +26,18 @@ def _same_as_data(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Typ
     return data
 
 
-define(
-    "qnn.simulated_quantize",
-    topi.nn.simulated_quantize,
-    OpPattern.BROADCAST,
-    settings={"axis": -1},
-    rule=_same_as_data,
-    num_inputs=4,
-)
-define(
-    "qnn.simulated_dequantize",
-    topi.nn.simulated_dequantize,
-    OpPattern.BROADCAST,
-    settings={"axis": -1},
-    rule=_same_as_data,
-    num_inputs=4,
-)
+for _name, _compute in (
+    ("qnn.simulated_quantize", topi.nn.simulated_quantize),
+    ("qnn.simulated_dequantize", topi.nn.simulated_dequantize),
+):
+    define(
+        _name,
+        _compute,
+        OpPattern.BROADCAST,
+        settings={"axis": -1},
+        rule=_same_as_data,
+        num_inputs=4,
+    )
 
 
 def _code(where: str, dtype: RelayExpr | str) -> RelayExpr:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tvm import te, tir
@@ -41,13 +42,18 @@ def _code_of(where: str, dtype: Any) -> Any:
     return tir.convert(dtype)
 
 
-def _parameter(parameter: te.Tensor, axis: int, dtype: str) -> Callable[..., Any]:
-    """A scale or zero point at an element of the data, by one number or one for each index."""
-    shape = get_const_tuple(parameter.shape)
-    if not shape:
-        return lambda *i: parameter[()].astype(dtype)
-    is_one = len(shape) == 1 and shape[0] == 1
-    return lambda *i: parameter[0 if is_one else i[axis]].astype(dtype)
+def _parameters(data: te.Tensor, axis: int, *parameters: te.Tensor) -> Iterator[Callable[..., Any]]:
+    """Scale and zero point at an element of the data, each one number or one for each index."""
+    at = normalize_axis(axis, len(data.shape)) if len(data.shape) else 0
+    for parameter in parameters:
+        shape = get_const_tuple(parameter.shape)
+        by_index = len(shape) == 1 and shape[0] != 1
+        yield partial(_element, parameter, at if by_index else None, data.dtype)
+
+
+def _element(parameter: te.Tensor, axis: int | None, dtype: str, *i: Any) -> Any:
+    place = (0,) * len(parameter.shape) if axis is None else (i[axis],)
+    return parameter[place].astype(dtype)
 
 
 def simulated_quantize(
@@ -71,9 +77,7 @@ def simulated_quantize(
     ------
     ValueError : there is no such type, or no such axis.
     """
-    at = normalize_axis(axis, len(data.shape)) if len(data.shape) else 0
-    scale = _parameter(output_scale, at, data.dtype)
-    zero = _parameter(output_zero_point, at, data.dtype)
+    scale, zero = _parameters(data, axis, output_scale, output_zero_point)
     code = _code_of("simulated_quantize", out_dtype)
 
     def element(*i: Any) -> Any:
@@ -100,9 +104,7 @@ def simulated_dequantize(
     axis: int = -1,
 ) -> te.Tensor:
     """(data - zero point) * scale, for what :func:`simulated_quantize` gave; arguments as there."""
-    at = normalize_axis(axis, len(data.shape)) if len(data.shape) else 0
-    scale = _parameter(input_scale, at, data.dtype)
-    zero = _parameter(input_zero_point, at, data.dtype)
+    scale, zero = _parameters(data, axis, input_scale, input_zero_point)
     code = _code_of("simulated_dequantize", in_dtype)
     passed = SQNN_DTYPE_TO_CODE["disable"]
     return te.compute(
