@@ -10,7 +10,7 @@ TESTS ?= tests/python
 BUILD_DIR := build/core
 # Compilers and tests do not take part in make's count of jobs: its pipe is closed to them, and rustc
 # warns of that.
-APART := env -u MAKEFLAGS
+APART := env -u MAKEFLAGS -u MFLAGS
 
 NATIVE_SOURCES := $(shell find src include cmake 3rdparty rust/egg_simpl/src -type f) CMakeLists.txt \
                   rust/egg_simpl/Cargo.toml rust/egg_simpl/Cargo.lock rust/egg_simpl/build.rs
