@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "process_lock.h"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -93,7 +95,8 @@ class FreedBlocks {
 #endif
   static constexpr size_t kMostBlocks = 16;
 
-  std::mutex mutex_;
+  // Arrays are freed by any thread, in the midst of whatever another one does.
+  std::mutex& mutex_ = ProcessLock<std::mutex, FreedBlocks>::Get();
   /*! \brief Of every block that may come back, in use or not. */
   std::unordered_map<void*, size_t> sizes_;
   /*! \brief Oldest first. */

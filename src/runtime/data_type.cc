@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "device_name.h"
+#include "process_lock.h"
 
 namespace tvm {
 namespace runtime {
@@ -119,7 +120,7 @@ class NameTable {
  private:
   const char* what_;
   const int first_, last_;
-  std::mutex mutex_;
+  std::mutex& mutex_ = ProcessLock<std::mutex, NameTable>::Get();
   std::map<std::string, int> numbers_;
   std::map<int, std::string> names_;
 };
@@ -208,7 +209,7 @@ namespace {
 
 /*! \brief Names of the devices users added. Entries stay, so that their text may be handed out. */
 struct DeviceNames {
-  std::mutex mutex;
+  std::mutex& mutex = ProcessLock<std::mutex, DeviceNames>::Get();
   std::map<int, std::string> names;
 
   static DeviceNames& Global() {

@@ -6,6 +6,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "process_lock.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -56,7 +58,7 @@ class TypeTable {
   }
 
  private:
-  std::shared_mutex mutex_;
+  std::shared_mutex& mutex_ = ProcessLock<std::shared_mutex, TypeTable>::Get();
   // A deque keeps addresses valid while it grows.
   std::deque<TypeInfo> types_;
   std::unordered_map<std::string_view, const TypeInfo*> by_key_;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "process_lock.h"
+
 namespace tvm {
 namespace runtime {
 
@@ -29,7 +31,7 @@ void ThrowArgTypeError(const char* name, int position, const std::string& expect
 namespace {
 
 struct FunctionTable {
-  std::shared_mutex mutex;
+  std::shared_mutex& mutex = ProcessLock<std::shared_mutex, FunctionTable>::Get();
   std::map<std::string, std::unique_ptr<Registry>, std::less<>> entries;
   // Removed functions stay allocated: callers may hold the pointer that Get returned.
   std::vector<std::unique_ptr<Registry>> removed;

@@ -119,6 +119,22 @@ def test_vectors_of_the_type_repeat_and_choose_values():
     np.testing.assert_array_equal(out.numpy(), np.where(np.arange(16) < 8, a, a[3]) + a[5])
 
 
+def test_vectors_of_other_types_are_left_as_they_are():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: A[i].astype(DTYPE), name="B")
+    C = te.compute(
+        (16,),
+        lambda i: tir.Select(i < 8, B[i].astype("float32") * A[2], A[15 - i]),
+        name="C",
+    )
+    s = te.create_schedule(C.op)
+    s[C].vectorize(C.op.axis[0])
+    a = np.random.default_rng(0).random(16, dtype="float32")
+    out = tvm.nd.empty((16,))
+    tvm.build(s, [A, C], target="llvm")(tvm.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), np.where(np.arange(16) < 8, a * a[2], a[::-1]))
+
+
 def test_vectors_of_the_type_are_transposed():
     A = te.placeholder((32, 48), name="A")
     B = te.compute((32, 48), lambda i, j: A[i, j].astype(DTYPE), name="B")

@@ -159,17 +159,17 @@ class _Lowerer(BufferMutator):
 
     def visit_broadcast_(self, op: expr.Broadcast) -> PrimExpr:
         if not _is_custom(op.dtype):
-            return super().visit_broadcast_(op)
+            return self._visit_below(op)
         return expr.Broadcast(self.visit(op.value), op.lanes)
 
     def visit_shuffle_(self, op: expr.Shuffle) -> PrimExpr:
         if not _is_custom(op.dtype):
-            return super().visit_shuffle_(op)
+            return self._visit_below(op)
         return expr.Shuffle(self.exprs(op.vectors), op.indices)
 
     def visit_select_(self, op: expr.Select) -> PrimExpr:
         if not _is_custom(op.dtype):
-            return super().visit_select_(op)
+            return self._visit_below(op)
         operands = (op.condition, op.true_value, op.false_value)
         return expr.Select(*(self.visit(operand) for operand in operands))
 
