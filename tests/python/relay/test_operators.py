@@ -184,6 +184,15 @@ def test_scalar_constants_are_operands_of_every_operator():
         np.testing.assert_array_equal(found, data > 0.5)
         found = run(relay.where(condition, relay.const(2.0), x), data)
         np.testing.assert_array_equal(found, np.where(data > 0.5, np.float32(2), data))
+    like = {"broadcast_to_like": relay.const(3.0), "collapse_sum_like": x}
+    for name, value in like.items():
+        call = getattr(relay, name)(value, x)
+        np.testing.assert_array_equal(
+            run(call, data), np.broadcast_to(3.0, (4, 5)) if name[0] == "b" else data
+        )
+    np.testing.assert_array_equal(
+        run(relay.cast_like(relay.const(1, "int64"), x) + x, data), 1 + data
+    )
     always = relay.where(relay.const(True), x, relay.const(0.0))
     np.testing.assert_array_equal(run(always, data), data)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -52,6 +53,82 @@ def test_requantize_rounds_and_limits():
         relay.const(x), _scale(0.5), _zero(2), _scale(1.0), _zero(10), out_dtype="uint8"
     )
     np.testing.assert_array_equal(_value(q), _store((x - 2) * 0.5, 10, "uint8"))
+
+
+def _exactly(x, factor, zero, rounding, dtype):
+    """`x * factor` rounded as asked, of fractions."""
+    limits = np.iinfo(dtype)
+
+    def one(value):
+        real, half = Fraction(int(value)) * Fraction(factor), Fraction(1, 2)
+        if rounding == "UPWARD":
+            whole = math.floor(real + half)
+        else:
+            whole = math.floor(abs(real) + half) * (-1 if real < 0 else 1)
+        return min(max(whole + zero, limits.min), limits.max)
+
+    return np.array([one(value) for value in x.flat], dtype).reshape(x.shape)
+
+
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("compute_dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("factor", [1 / 16, 0.5, 1.0, 4.0, 0.375])
+@pytest.mark.parametrize("out_dtype", ["int8", "uint8", "int32"])
+def test_requantize_rounds_halves_as_it_is_told(rounding, compute_dtype, factor, out_dtype):
+    x = np.concatenate([np.arange(-200, 200), [-4000, 4000]]).astype("int32")
+    q = relay.qnn.op.requantize(
+        relay.const(x), _scale(factor), _zero(0), _scale(1.0), _zero(5),
+        rounding=rounding, compute_dtype=compute_dtype, out_dtype=out_dtype,
+    )  # fmt: skip
+    np.testing.assert_array_equal(_value(q), _exactly(x, factor, 5, rounding, out_dtype))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_fixed_point_has_a_factor_for_each_channel(axis):
+    x = np.random.default_rng(0).integers(-(2**24), 2**24, (3, 4)).astype("int32")
+    scales = np.array([0.1, 0.003, 7.5e-5, 1.7], "float32")[: x.shape[axis]]
+    zeros = np.array([3, -4, 0, 9], "int32")[: x.shape[axis]]
+    q = relay.qnn.op.requantize(
+        relay.const(x), relay.const(scales), relay.const(zeros), _scale(0.3), _zero(-2),
+        axis=axis, rounding="UPWARD", compute_dtype="int64", out_dtype="int32",
+    )  # fmt: skip
+    wanted = np.empty_like(x)
+    for k, (scale, zero) in enumerate(zip(scales, zeros)):
+        at = (k,) if axis == 0 else (slice(None), k)
+        factor = Fraction(float(scale)) / Fraction(float(np.float32(0.3)))
+        wanted[at] = _exactly(x[at] - zero, factor, -2, "UPWARD", "int32")
+    # The factor has 31 bits, of which 2**25 leaves six behind the point.
+    np.testing.assert_allclose(_value(q), wanted, atol=1)
+    assert (_value(q) != wanted).mean() < 0.2
+
+
+def test_a_configuration_says_what_calls_leave_open():
+    x = np.array([1, 3, 5, -1, -3], "int32")
+    call = relay.qnn.op.requantize(
+        relay.const(x), _scale(0.5), _zero(0), _scale(1.0), _zero(0), out_dtype="int8"
+    )
+    assert _value(call).tolist() == [0, 2, 2, 0, -2]
+    with relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32") as config:
+        assert relay.qnn.op.current_requantize_config() is config
+        assert _value(call).tolist() == [1, 2, 3, -1, -2]
+        with relay.qnn.op.requantize_config():
+            assert _value(call).tolist() == [1, 2, 3, 0, -1]
+    assert _value(call).tolist() == [0, 2, 2, 0, -2]
+    with pytest.raises(ValueError, match="no setting round; there are rounding and"):
+        relay.qnn.op.requantize_config(round="UPWARD")
+
+
+def test_fixed_point_asks_for_constant_scales():
+    scale = relay.var("s", shape=())
+    with pytest.raises(ValueError, match="there is no rounding 'DOWN'; use None, UPWARD, TONEA"):
+        relay.qnn.op.requantize(scale, scale, _zero(0), scale, _zero(0), rounding="DOWN")
+    q = relay.qnn.op.requantize(
+        relay.const(np.ones(3, "int32")), scale, _zero(0), _scale(1.0), _zero(0),
+        compute_dtype="int64",
+    )  # fmt: skip
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([scale], q)))
+    with pytest.raises(ValueError, match='"int64" needs scales that are constants'):
+        relay.qnn.transform.CanonicalizeOps()(mod)
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "mul"])

@@ -59,7 +59,10 @@ def number_operands(args: Sequence[RelayExpr]) -> list[bool | int | float | None
     tensor that their type can be told from: of a choice between two constants none is.
     """
     numbers = [_scalar_value(arg) for arg in args]
-    if any(n is None and not _is_condition(arg, args) for n, arg in zip(numbers, args)):
+    if any(
+        n is None and not isinstance(arg, ShapeExpr) and not _is_condition(arg, args)
+        for n, arg in zip(numbers, args)
+    ):
         return numbers
     return [n if isinstance(arg, PrimValue) else None for n, arg in zip(numbers, args)]
 

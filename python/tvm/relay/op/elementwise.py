@@ -150,7 +150,13 @@ def _cast_rule(types: Sequence[Type], settings: Mapping[str, Any], args: Any) ->
 
 
 define("cast", relax_name="astype", settings={"dtype": REQUIRED}, rule=_cast_rule, num_inputs=1)
-define("cast_like", lambda x, like: topi.cast(x, str(like.dtype)), _E, num_inputs=2)
+define(
+    "cast_like",
+    lambda x, like: topi.cast(x, str(like.dtype)),
+    _E,
+    num_inputs=2,
+    lower=lambda args, s: relax.op.astype(args[0], str(args[1].struct_info.dtype)),
+)
 define(
     "reinterpret", topi.reinterpret, _E, settings={"dtype": REQUIRED}, rule=_cast_rule, num_inputs=1
 )

@@ -675,6 +675,7 @@ define(
     _B,
     rule=_like("relay.broadcast_to_like"),
     num_inputs=2,
+    lower=lambda args, s: relax.op.broadcast_to(args[0], args[1].struct_info.shape),
 )
 define(
     "collapse_sum_like",
@@ -682,6 +683,7 @@ define(
     OpPattern.COMM_REDUCE,
     rule=_like("relay.collapse_sum_like"),
     num_inputs=2,
+    lower=lambda args, s: relax.op.collapse_sum_to(args[0], args[1].struct_info.shape),
 )
 define(
     "collapse_sum_to",

@@ -1,7 +1,8 @@
 """Operators on quantised tensors, each written in relay's ordinary operators.
 
 Formulas are those of Jacob et al., "Quantization and Training of Neural Networks for Efficient
-Integer-Arithmetic-Only Inference", CVPR 2018, section 2; scales are multiplied in float32.
+Integer-Arithmetic-Only Inference", CVPR 2018, section 2; scales are multiplied in float32
+unless `requantize` is told otherwise.
 """
 
 from __future__ import annotations
@@ -15,13 +16,22 @@ from tvm.ir import RelayExpr, TensorType, Type
 from tvm.relax.op.quantization import integer_limits
 
 from .. import op
-from ..expr import Call, Constant, Tuple, TupleGetItem, const, exact_const
+from ..expr import Call, Constant, Tuple, TupleGetItem, const
 from ..op.nn.windows import pads_of, sizes_of
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
+from .parameters import along, centred, is_zero, number, require_integers
+from .requantize import (
+    RequantizeConfig,
+    current_requantize_config,
+    requantize,
+    requantize_config,
+    write_requantize,
+)
 from .simulated import simulated_dequantize, simulated_quantize
 
 __all__ = [
+    "RequantizeConfig",
     "abs",
     "add",
     "avg_pool2d",
@@ -29,6 +39,7 @@ __all__ = [
     "concatenate",
     "conv2d",
     "conv2d_transpose",
+    "current_requantize_config",
     "dense",
     "dequantize",
     "erf",
@@ -39,6 +50,7 @@ __all__ = [
     "mul",
     "quantize",
     "requantize",
+    "requantize_config",
     "rsqrt",
     "sigmoid",
     "simulated_dequantize",
@@ -50,76 +62,34 @@ __all__ = [
 ]
 
 _Write = Callable[[Sequence[RelayExpr], Sequence[TensorType], Mapping[str, Any]], RelayExpr]
-_INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
-
-
-def _along(parameter: RelayExpr, type_: TensorType, axis: int, data: TensorType) -> RelayExpr:
-    """A scale or zero point in a shape that broadcasts against the data."""
-    rank = len(data.shape)
-    if not len(type_.shape) or rank == 1:
-        return parameter
-    one = int(type_.shape[0]) == 1
-    shape = [] if one else [-1 if k == axis % rank else 1 for k in range(rank)]
-    if isinstance(parameter, Constant):
-        return exact_const(parameter.data.numpy().reshape(shape))
-    return op.reshape(parameter, shape)
-
-
-def _number(parameter: RelayExpr, dtype: str) -> RelayExpr:
-    """A scale or zero point in a type; constants stay constants, which later passes look for."""
-    if isinstance(parameter, Constant):
-        return const(parameter.data.numpy(), dtype)
-    return op.cast(parameter, dtype)
-
-
-def _is_zero(parameter: RelayExpr) -> bool:
-    return isinstance(parameter, Constant) and not parameter.data.numpy().any()
 
 
 def _real(data: RelayExpr, scale: RelayExpr, zero: RelayExpr) -> RelayExpr:
-    return op.multiply(op.cast(_centred(data, zero), "float32"), _number(scale, "float32"))
+    return op.multiply(op.cast(centred(data, zero), "float32"), number(scale, "float32"))
 
 
 def _stored(steps: RelayExpr, zero: RelayExpr, dtype: str) -> RelayExpr:
     """Numbers of steps as integers of a type: rounded, moved by the zero point, limited."""
-    if dtype not in _INTEGERS:
-        raise error.ValueError(
-            f"relay.qnn: no quantised tensors of {dtype}; use {', '.join(_INTEGERS)}"
-        )
+    require_integers(dtype)
     whole = op.round(steps)
-    moved = whole if _is_zero(zero) else op.add(whole, _number(zero, "float32"))
+    moved = whole if is_zero(zero) else op.add(whole, number(zero, "float32"))
     low, high = integer_limits(dtype)
     # The largest float32 that an int32 can hold.
     return op.cast(op.clip(moved, low, builtins.min(high, 2**31 - 128)), dtype)
 
 
 def _quantize(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
-    data, scale, zero = args[0], *(_along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
-    steps = op.divide(op.cast(data, "float32"), _number(scale, "float32"))
+    data, scale, zero = args[0], *(along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
+    steps = op.divide(op.cast(data, "float32"), number(scale, "float32"))
     return _stored(steps, zero, s["out_dtype"])
 
 
 def _dequantize(
     args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
 ) -> RelayExpr:
-    scale, zero = (_along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
+    scale, zero = (along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
     real = _real(args[0], scale, zero)
     return real if s["out_dtype"] == "float32" else op.cast(real, s["out_dtype"])
-
-
-def _requantize(
-    args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
-) -> RelayExpr:
-    scale, zero = (_along(args[k], types[k], s["axis"], types[0]) for k in (1, 2))
-    out_scale, out_zero = (_along(args[k], types[k], s["axis"], types[0]) for k in (3, 4))
-    whole = op.cast(_centred(args[0], zero), "float32")
-    factor = op.divide(_number(scale, "float32"), _number(out_scale, "float32"))
-    return _stored(op.multiply(whole, factor), out_zero, s["out_dtype"])
-
-
-def _centred(data: RelayExpr, zero: RelayExpr) -> RelayExpr:
-    whole = op.cast(data, "int32")
-    return whole if _is_zero(zero) else op.subtract(whole, _number(zero, "int32"))
 
 
 def _conv2d(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
@@ -127,30 +97,30 @@ def _conv2d(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, An
     kernel_zero = args[3]
     if len(types[3].shape) and int(types[3].shape[0]) > 1:
         out = s["kernel_layout"].index("O")
-        kernel_zero = _along(kernel_zero, types[3], out, types[1])
-    data, kernel = _centred(args[0], args[2]), _centred(args[1], kernel_zero)
+        kernel_zero = along(kernel_zero, types[3], out, types[1])
+    data, kernel = centred(args[0], args[2]), centred(args[1], kernel_zero)
     return op.cast(op.nn.conv2d(data, kernel, **{**s, "out_dtype": ""}), s["out_dtype"])
 
 
 def _dense(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
     kernel_zero = args[3]
     if len(types[3].shape) and int(types[3].shape[0]) > 1:
-        kernel_zero = _along(kernel_zero, types[3], 0, types[1])
-    data, kernel = _centred(args[0], args[2]), _centred(args[1], kernel_zero)
+        kernel_zero = along(kernel_zero, types[3], 0, types[1])
+    data, kernel = centred(args[0], args[2]), centred(args[1], kernel_zero)
     return op.cast(op.nn.dense(data, kernel, units=s["units"]), s["out_dtype"])
 
 
 def _batch_matmul(
     args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
 ) -> RelayExpr:
-    left, right = _centred(args[0], args[2]), _centred(args[1], args[3])
+    left, right = centred(args[0], args[2]), centred(args[1], args[3])
     return op.cast(op.nn.batch_matmul(left, right), s["out_dtype"])
 
 
 def _conv2d_transpose(
     args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]
 ) -> RelayExpr:
-    data, kernel = _centred(args[0], args[2]), _centred(args[1], args[3])
+    data, kernel = centred(args[0], args[2]), centred(args[1], args[3])
     return op.cast(op.nn.conv2d_transpose(data, kernel, **{**s, "out_dtype": ""}), s["out_dtype"])
 
 
@@ -159,7 +129,7 @@ def _of_real(compute: Callable[..., RelayExpr]) -> _Write:
 
     def write(args: Sequence[Any], types: Sequence[TensorType], s: Mapping[str, Any]) -> RelayExpr:
         real = compute(_real(args[0], args[1], args[2]), **s)
-        steps = op.divide(real, _number(args[3], "float32"))
+        steps = op.divide(real, number(args[3], "float32"))
         return _stored(steps, args[4], str(types[0].dtype))
 
     return write
@@ -199,12 +169,12 @@ def _combined(combine: Callable[[Any, Any], RelayExpr]) -> _Write:
         real = [
             _real(
                 args[k],
-                _along(args[at], types[at], s[axis], types[k]),
-                _along(args[at + 1], types[at + 1], s[axis], types[k]),
+                along(args[at], types[at], s[axis], types[k]),
+                along(args[at + 1], types[at + 1], s[axis], types[k]),
             )
             for k, at, axis in ((0, 2, "lhs_axis"), (1, 4, "rhs_axis"))
         ]
-        steps = op.divide(combine(*real), _number(args[6], "float32"))
+        steps = op.divide(combine(*real), number(args[6], "float32"))
         return _stored(steps, args[7], str(types[0].dtype))
 
     return write
@@ -264,7 +234,10 @@ _define(
     "dequantize", _dequantize, _like_data("qnn.dequantize"), 3, _lowered(relax.op.dequantize),
     axis=-1, out_dtype="float32",
 )  # fmt: skip
-_define("requantize", _requantize, _like_data("qnn.requantize"), 5, axis=-1, out_dtype="int8")
+_define(
+    "requantize", write_requantize, _like_data("qnn.requantize"), 5,
+    axis=-1, rounding="None", compute_dtype="None", out_dtype="int8",
+)  # fmt: skip
 _define("dense", _dense, _like_plain("nn.dense"), 6, units=None, out_dtype="int32")
 _define(
     "conv2d", _conv2d, _like_plain("nn.conv2d"), 6,
@@ -346,20 +319,6 @@ def dequantize(
     """(data - zero point) * scale; operands as in :func:`quantize`."""
     operands = [data, input_scale, input_zero_point]
     return make("qnn.dequantize", operands, axis=axis, out_dtype=out_dtype)
-
-
-def requantize(
-    data: RelayExpr,
-    input_scale: RelayExpr,
-    input_zero_point: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
-    axis: int = -1,
-    out_dtype: str = "int8",
-) -> Call:
-    """Integers of one scale and zero point as those of another, rounded to even."""
-    operands = [data, input_scale, input_zero_point, output_scale, output_zero_point]
-    return make("qnn.requantize", operands, axis=axis, out_dtype=out_dtype)
 
 
 def dense(
