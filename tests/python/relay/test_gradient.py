@@ -107,3 +107,45 @@ def test_the_pass_differentiates_every_function():
     for name, wanted in (("main", 2 * x), ("other", np.ones_like(x))):
         _, (by,) = values_of(found[name], x)
         np.testing.assert_allclose(by.numpy(), wanted, rtol=1e-6)
+
+
+def test_users_say_the_derivatives_of_operators():
+    op = relay.op.register("test.halves", "the rows above and those below, doubled")
+    op.set_num_inputs(1)
+    op.add_type_rel(
+        "Halves",
+        lambda types, attrs: relay.TupleType([relay.TensorType((1, 3), types[0].dtype)] * 2),
+    )
+
+    @relay.op.register_compute("test.halves")
+    def compute(attrs, inputs, out_type):
+        (x,) = inputs
+        return [
+            tvm.te.compute((1, 3), lambda i, j, k=k: x(i + k, j) * tvm.tir.const(2, x.dtype))
+            for k in range(2)
+        ]
+
+    @relay.op.register_gradient("test.halves")
+    def derivative(call, head):
+        return [relay.concatenate(head, 0) * relay.const(2.0, str(call.args[0].checked_type.dtype))]
+
+    def halves(x):
+        return relay.TupleWrapper(relay.Call(op, [x]), 2)
+
+    check_grad(function(halves(X)[0] * halves(X)[1]))
+    check_grad(function(halves(X)[0] * relay.const(3.0)))
+
+
+def test_registered_derivatives_come_first_and_are_one_for_each_operand():
+    before = tvm.ir.Op.get("sign").get_attr("FPrimalGradient")
+    assert before is None
+    relay.op.register_gradient("sign", lambda call, head: [head * relay.const(7.0)])
+    try:
+        func = relay.transform.gradient(function(relay.sign(X)))
+        _, (found,) = values_of(func, np.full((2, 3), -4, "float32"))
+        np.testing.assert_array_equal(found.numpy(), np.full((2, 3), 7, "float32"))
+        relay.op.register_gradient("sign", lambda call, head: [], level=11)
+        with pytest.raises(ValueError, match="sign.*gives 0 derivatives, and the call has 1 oper"):
+            relay.transform.gradient(function(relay.sign(X)))
+    finally:
+        tvm.ir.Op.get("sign").reset_attr("FPrimalGradient")

@@ -14,6 +14,7 @@ from .op import (
     register_compute,
     register_convert_op_layout,
     register_fake_quantization_to_integer,
+    register_gradient,
     register_legalize,
     register_mixed_precision_conversion,
     register_pattern,

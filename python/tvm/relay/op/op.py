@@ -21,6 +21,7 @@ __all__ = [
     "register_compute",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
+    "register_gradient",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_pattern",
@@ -73,6 +74,13 @@ register_convert_op_layout.__doc__ = """How `ConvertLayout` rewrites calls; also
 
 The function gets the attributes, operands, their types and the layouts that are wished for, and
 returns a call, or None.
+"""
+
+register_gradient = _attr("FPrimalGradient")
+register_gradient.__doc__ = """How `gradient` differentiates calls; also a decorator.
+
+The function gets a call and the derivative by its result, of the type of the result, and returns a
+list: the derivative by each operand. It comes before what `gradient` knows itself.
 """
 
 register_mixed_precision_conversion = _attr("FTVMMixedPrecisionConversionType")

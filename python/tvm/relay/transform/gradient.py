@@ -23,6 +23,7 @@ __all__ = ["FirstOrderGradient", "gradient"]
 
 Path = tuple[int, ...]
 """Which tensor of a value, by index of each tuple on the way; () for a tensor."""
+_Give = Callable[[RelayExpr, Path, RelayExpr], None]
 
 
 def _leaves(type_: Type, path: Path = ()) -> Iterator[tuple[Path, TensorType]]:
@@ -162,8 +163,12 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
         if "float" in str(type_.dtype):
             give(body, path, ones(list(type_.shape), str(type_.dtype)))
     for node in reversed(order):
-        if isinstance(node, Call):
-            for path, head in heads.get(node, {}).items():
+        if isinstance(node, Call) and node in heads:
+            registered = _registered(node)
+            if registered is not None:
+                _pull_back_as_registered(node, registered, heads[node], give)
+                continue
+            for path, head in heads[node].items():
                 _pull_back(node, path, head, give)
         elif node in heads and not isinstance(node, Var):
             raise error.ValueError(
@@ -197,9 +202,39 @@ def FirstOrderGradient() -> Pass:
     return run
 
 
-def _pull_back(
-    call: Call, path: Path, head: RelayExpr, give: Callable[[RelayExpr, Path, RelayExpr], None]
+def _registered(call: Call) -> Any:
+    """What :func:`relay.op.register_gradient` was told for the operator of a call, or None."""
+    op = call.op
+    return op.get_attr("FPrimalGradient") if isinstance(op, Op) else None
+
+
+def _pull_back_as_registered(
+    call: Call, registered: Any, heads: dict[Path, RelayExpr], give: _Give
 ) -> None:
+    found = list(registered(call, _head_of(call.checked_type, heads)))
+    if len(found) != len(call.args):
+        raise error.ValueError(
+            f"relay.gradient: what is registered for {call.op} gives {len(found)} derivatives, and "
+            f"the call has {len(call.args)} operands"
+        )
+    for arg, derivative in zip(call.args, found):
+        for path, type_ in _leaves(arg.checked_type):
+            if "float" in str(type_.dtype):
+                part = derivative
+                for k in path:
+                    part = TupleGetItem(part, k)
+                give(arg, path, part)
+
+
+def _head_of(type_: Type, heads: dict[Path, RelayExpr], path: Path = ()) -> RelayExpr:
+    """The derivative by a whole result; by tensors that nothing depends on it is zero."""
+    if isinstance(type_, TupleType):
+        return Tuple([_head_of(f, heads, (*path, k)) for k, f in enumerate(type_.fields)])
+    known = heads.get(path)
+    return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
+
+
+def _pull_back(call: Call, path: Path, head: RelayExpr, give: _Give) -> None:
     """Give the operands what the derivative by a tensor of a call's result is by each of them."""
     row = find_row(call.op)
     if row is None or row.compute is None:
