@@ -46,6 +46,7 @@ from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .fuse_transpose_matmul import FuseTransposeMatmul
 from .gradient import Gradient
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
@@ -158,6 +159,7 @@ __all__ = [
     "FuseOps",
     "FuseOpsByPattern",
     "FuseTIR",
+    "FuseTransposeMatmul",
     "FusionPattern",
     "InlinePrivateFunctions",
     "IntegerProducts",
