@@ -11,6 +11,7 @@ from . import (
     feature_extractor,
     few_shot,
     measure_callback,
+    module_equality,
     mutator,
     postproc,
     profiler,
@@ -22,6 +23,7 @@ from . import (
     space_generator,
     task_scheduler,
     tir_integration,
+    trace_apply,
     utils,
 )
 from .arg_info import ArgInfo, TensorInfo

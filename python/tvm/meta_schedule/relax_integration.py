@@ -17,6 +17,7 @@ from tvm.target import Target
 
 from .database import Database, JSONDatabase
 from .extracted_task import ExtractedTask
+from .module_equality import equality_of
 from .tir_integration import checked_target, tune_tir
 from .tune import tune_tasks
 from .tune_context import TuneContext
@@ -62,6 +63,10 @@ def _is_scheduled(function: tir.PrimFunc) -> bool:
     return bool((function.attrs or {}).get("tir.is_scheduled", False))
 
 
+def _without_name(mod: IRModule) -> IRModule:
+    return IRModule({"main": mod["main"].without_attr("global_symbol")})
+
+
 def extract_tasks(
     mod: IRModule | relax.Function,
     target: str | Target,
@@ -75,7 +80,8 @@ def extract_tasks(
     ----------
     mod : a module whose operators are calls of tensor programs, see `relax.transform.LegalizeOps`.
     params : values of parameters of ``main``, which become constants.
-    module_equality : by what programs are the same; "structural" is what there is.
+    module_equality : which programs are one task: "structural", "ignore-ndarray" or
+        "anchor-block", see :func:`tvm.meta_schedule.module_equality.equality_of`.
 
     Returns
     -------
@@ -84,6 +90,7 @@ def extract_tasks(
     target = target if isinstance(target, Target) else Target(target)
     mod = _bound(mod, params)
     calls = _calls(mod)
+    equality = equality_of(module_equality)
     tasks: dict[int, list[ExtractedTask]] = {}
     for var, function in mod.functions.items():
         name = str(var.name_hint)
@@ -91,10 +98,10 @@ def extract_tasks(
             continue
         module = normalize_mod(function)
         # Programs that are alike but for their names are one.
-        plain = module["main"].without_attr("global_symbol")
-        alike = tasks.setdefault(int(tvm.ir.structural_hash(plain)), [])
+        plain = _without_name(module)
+        alike = tasks.setdefault(equality.hash(plain), [])
         for task in alike:
-            if tvm.ir.structural_equal(task.mod["main"].without_attr("global_symbol"), plain):
+            if equality.equal(_without_name(task.dispatched[0]), plain):
                 task.weight += calls[name]
                 break
         else:

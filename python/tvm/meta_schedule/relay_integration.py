@@ -53,7 +53,11 @@ def _fused(graph: IRModule) -> IRModule:
 
 
 def extract_tasks(
-    mod: IRModule | RelayExpr, target: str | Target, params: Params | None = None
+    mod: IRModule | RelayExpr,
+    target: str | Target,
+    params: Params | None = None,
+    *,
+    module_equality: str = "structural",
 ) -> list[ExtractedTask]:
     """The fused kernels of a network, each with how often it is called.
 
@@ -61,12 +65,14 @@ def extract_tasks(
     ----------
     mod : a relay module whose "main" is a graph of tensors of fixed shape, or that function.
     params : values of parameters of "main".
+    module_equality : as of `relax_integration.extract_tasks`.
 
     Raises
     ------
     ValueError : "main" is no such graph.
     """
-    return relax_integration.extract_tasks(_programs(mod, params), target)
+    programs = _programs(mod, params)
+    return relax_integration.extract_tasks(programs, target, module_equality=module_equality)
 
 
 def tune_relay(

@@ -17,6 +17,8 @@ from tvm.target import Target
 
 from ..arg_info import ArgInfo
 from ..candidate import MeasureCandidate
+from ..module_equality import equality_of
+from ..trace_apply import schedule_using_anchor_trace
 from ..utils import Named, normalize_mod
 
 __all__ = ["Database", "PyDatabase", "TuningRecord", "Workload"]
@@ -25,23 +27,31 @@ __all__ = ["Database", "PyDatabase", "TuningRecord", "Workload"]
 class Workload:
     """A module to tune.
 
+    Parameters
+    ----------
+    module_equality : which other modules are the same workload, see
+        :func:`tvm.meta_schedule.module_equality.equality_of`.
+
     Attributes
     ----------
     mod : the module.
-    shash : hash of its structure, names of variables aside.
+    equality : the way in which modules are told apart.
+    shash : hash of what counts of the module.
     """
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, module_equality: str = "structural") -> None:
         self.mod = normalize_mod(mod)
-        self.shash = int(tvm.ir.structural_hash(self.mod))
+        self.equality = equality_of(module_equality)
+        self.shash = self.equality.hash(self.mod)
 
     def as_json(self) -> list[Any]:
-        """Hash, and the module as JSON in base64."""
+        """Hash of the structure, and the module as JSON in base64."""
         text = tvm.ir.save_json(self.mod)
-        return [str(self.shash), base64.b64encode(text.encode()).decode()]
+        shash = equality_of("structural").hash(self.mod)
+        return [str(shash), base64.b64encode(text.encode()).decode()]
 
     @staticmethod
-    def from_json(json_obj: Any) -> Workload:
+    def from_json(json_obj: Any, module_equality: str = "structural") -> Workload:
         """Inverse of `as_json`.
 
         Raises
@@ -55,16 +65,16 @@ class Workload:
             raise ValueError(f"workload: {error}") from error
         if not isinstance(mod, IRModule):
             raise ValueError(f"workload: expected a module, got {type(mod).__name__}")
-        workload = Workload(mod)
-        if str(workload.shash) != str(shash):
+        if str(equality_of("structural").hash(normalize_mod(mod))) != str(shash):
             raise ValueError("workload: the module is not the one that its hash was made of")
-        return workload
+        return Workload(mod, module_equality)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Workload)
             and self.shash == other.shash
-            and bool(tvm.ir.structural_equal(self.mod, other.mod))
+            and self.equality == other.equality
+            and self.equality.equal(self.mod, other.mod)
         )
 
     def __hash__(self) -> int:
@@ -108,6 +118,12 @@ class TuningRecord:
     def is_valid(self) -> bool:
         """Whether it was timed at all."""
         return bool(self.run_secs) and all(0 <= s < 1e9 for s in self.run_secs or ())
+
+    def of_workload(self, workload: Workload) -> TuningRecord:
+        """The same record under another workload, of the same module."""
+        return TuningRecord(
+            self.trace, workload, self.run_secs, self.target, self.args_info, self.at_least
+        )
 
     def as_measure_candidate(self) -> MeasureCandidate:
         """The schedule, made again from the trace."""
@@ -215,9 +231,20 @@ class Database(Named):
     def query_schedule(
         self, mod: IRModule, target: Target, workload_name: str = "main"
     ) -> tir.Schedule | None:
-        """The schedule of the fastest record, None if there is none."""
+        """The module scheduled by the fastest record, None if there is none.
+
+        A record may be of another module, where modules are told apart by their anchor blocks; then
+        its trace is fitted to this one, see `tvm.meta_schedule.trace_apply`.
+        """
         record = self.query_tuning_record(mod, target, workload_name)
-        return None if record is None else record.as_measure_candidate().sch
+        if record is None:
+            return None
+        mod = normalize_mod(mod)
+        if equality_of("structural").equal(mod, record.workload.mod):
+            return record.as_measure_candidate().sch
+        sch = tir.Schedule(mod)
+        schedule_using_anchor_trace(sch, record.trace, target)
+        return sch
 
     def query_ir_module(
         self, mod: IRModule, target: Target, workload_name: str = "main"
@@ -259,11 +286,7 @@ class Database(Named):
                 best[record.workload] = record
         for record in best.values():
             workload = destination.commit_workload(record.workload.mod)
-            destination.commit_tuning_record(
-                TuningRecord(
-                    record.trace, workload, record.run_secs, record.target, record.args_info
-                )
-            )
+            destination.commit_tuning_record(record.of_workload(workload))
 
     @staticmethod
     def current() -> Database | None:

@@ -27,6 +27,7 @@ class JSONDatabase(MemoryDatabase):
     path_workload, path_tuning_record : the files; a record names its workload by line number.
     work_dir : folder of "database_workload.json" and "database_tuning_record.json", instead.
     allow_missing : begin with empty files where there are none.
+    module_equality : as for `MemoryDatabase`; files are the same for all.
 
     Raises
     ------
@@ -59,7 +60,11 @@ class JSONDatabase(MemoryDatabase):
                 if not allow_missing:
                     raise FileNotFoundError(f"JSONDatabase: there is no file {path}")
                 path.touch()
-        for line in self._lines(self.path_workload, Workload.from_json):
+
+        def workload(value: Any) -> Workload:
+            return Workload.from_json(value, self.module_equality)
+
+        for line in self._lines(self.path_workload, workload):
             self._order.append(line)
             self._index.setdefault(line, len(self._order) - 1)
             self._workloads.setdefault(line.shash, []).append(line)

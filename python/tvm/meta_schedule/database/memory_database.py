@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.ir import IRModule
 
-from ..utils import normalize_mod
+from ..module_equality import equality_of
 from .database import Database, TuningRecord, Workload, register_database
 
 __all__ = ["MemoryDatabase"]
@@ -16,7 +16,8 @@ class MemoryDatabase(Database):
 
     Parameters
     ----------
-    module_equality : only "structural": equal up to the names of variables.
+    module_equality : which modules are one workload: "structural", "ignore-ndarray" or
+        "anchor-block", see :func:`tvm.meta_schedule.module_equality.equality_of`.
 
     Raises
     ------
@@ -24,8 +25,7 @@ class MemoryDatabase(Database):
     """
 
     def __init__(self, module_equality: str = "structural") -> None:
-        if module_equality != "structural":
-            raise ValueError(f"database: module_equality is 'structural', got {module_equality!r}")
+        self.module_equality = equality_of(module_equality).name
         self._workloads: dict[int, list[Workload]] = {}
         self._records: list[TuningRecord] = []
 
@@ -33,10 +33,10 @@ class MemoryDatabase(Database):
         return next((w for w in self._workloads.get(workload.shash, ()) if w == workload), None)
 
     def has_workload(self, mod: IRModule) -> bool:
-        return self._find(Workload(normalize_mod(mod))) is not None
+        return self._find(Workload(mod, self.module_equality)) is not None
 
     def commit_workload(self, mod: IRModule) -> Workload:
-        workload = Workload(mod)
+        workload = Workload(mod, self.module_equality)
         found = self._find(workload)
         if found is None:
             self._workloads.setdefault(workload.shash, []).append(workload)
@@ -44,6 +44,9 @@ class MemoryDatabase(Database):
         return found or workload
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
+        if record.workload.equality.name != self.module_equality:
+            # Of a database that tells modules apart otherwise, or made by hand.
+            record = record.of_workload(self.commit_workload(record.workload.mod))
         self._records.append(record)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:

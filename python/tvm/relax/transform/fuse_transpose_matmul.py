@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir import IRModule, RelayExpr
@@ -24,7 +25,7 @@ def _product_of_rows(out_dtype: str) -> Callable[[te.Tensor, te.Tensor], te.Tens
         rows = [] if len(a.shape) == 1 else [a.shape[-2]]
         k = te.reduce_axis((0, a.shape[-1]), name="k")
 
-        def element(*at: te.Var) -> te.Tensor:
+        def element(*at: Any) -> te.Tensor:
             *outer, column = at
             row = [outer.pop()] if rows else []
             left = topi.read_broadcast(a, [*outer, *row, k], [*batch, *rows, a.shape[-1]])
