@@ -172,7 +172,7 @@ def substitute_struct_info(info: StructInfo, values: Mapping[tir.Var, PrimExpr])
 
 def erase_to_well_defined(
     info: StructInfo,
-    shape_var_map: Mapping[tir.Var, PrimExpr] | None = None,
+    shape_var_map: Mapping[tir.Var, PrimExpr | int] | None = None,
     var_map: Mapping[Var, RelayExpr] | None = None,
 ) -> StructInfo:
     """What remains known outside of a scope.
@@ -182,7 +182,10 @@ def erase_to_well_defined(
     shape_var_map : the symbolic extents that are visible there, with what stands for them there.
     var_map : the same for variables that hold shapes.
     """
-    extents = dict(shape_var_map or {})
+    extents = {
+        var: tir.const(value, var.dtype) if isinstance(value, int) else value
+        for var, value in (shape_var_map or {}).items()
+    }
     variables = dict(var_map or {})
 
     def extent(expr: PrimExpr) -> PrimExpr | None:

@@ -56,7 +56,8 @@ from .ty import IncompleteType, RefType, scalar_type
 __all__ = ["fromtext", "parse", "parse_expr"]
 
 _TOKENS = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    r"""(?P<space>\s+|//[^\n]*)
+  | (?P<comment>/\*)
   | (?P<version>\#\[version[^\]]*\])
   | (?P<metadata>\#\[metadata\])
   | (?P<meta>meta\[(?P<key>[\w.]+)\]\[(?P<place>\d+)\])
@@ -158,11 +159,25 @@ class _Parser:
             if kind == "metadata":
                 self._meta = {**self._meta, **tvm.ir.load_json(text[match.end() :])}
                 break
+            if kind == "comment":
+                at = self._behind_comment(text, at)
+                continue
             if kind != "space" and kind != "version":
                 tokens.append(_Token(str(kind), match.group(0), at, match))
             at = match.end()
         tokens.append(_Token("end", "", len(text), None))
         return tokens
+
+    def _behind_comment(self, text: str, start: int) -> int:
+        """Where a comment ends, which may have others inside."""
+        depth = 0
+        for mark in re.finditer(r"/\*|\*/", text[start:]):
+            depth += 1 if mark.group() == "/*" else -1
+            if depth == 0:
+                return start + mark.end()
+        self._tokens = [_Token("end", "", start, None)]
+        self._at = 0
+        raise self._fail("the comment has no end", start)
 
     @property
     def _next(self) -> _Token:
@@ -333,7 +348,12 @@ class _Parser:
         """Statements and the expression behind them."""
         bindings: list[tuple[Var, RelayExpr] | None] = []
         while True:
-            if self._accept("let"):
+            if self._sees("free_var") and self._tokens[self._at + 1].kind == "local":
+                self._take()
+                name = self._take().text[1:]
+                self._vars[-1][name] = Var(name, self.type() if self._accept(":") else None)
+                self._take(";")
+            elif self._accept("let"):
                 name = self._take().text[1:]
                 annotation = self.type() if self._accept(":") else None
                 var = Var(name, annotation)

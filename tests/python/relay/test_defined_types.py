@@ -55,6 +55,19 @@ def test_the_library_does_what_python_does(library):
     assert run(library, p.nth(xs, relay.const(1))).numpy() == 1
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_natural_numbers_count(kind):
+    prelude = Prelude(tvm.IRModule())
+    relay.testing.add_nat_definitions(prelude)
+    three, four = (relay.testing.make_nat_expr(prelude, n) for n in (3, 4))
+    total = prelude.mod.get_global_var("nat_add")(three, four)
+    executor = relay.create_executor(kind, mod=prelude.mod, target="llvm")
+    assert relay.testing.count(prelude, executor.evaluate(total)) == 7
+    assert relay.testing.count(prelude, relay.testing.make_nat_value(prelude, 5)) == 5
+    with pytest.raises(ValueError, match="not negative, got -1"):
+        relay.testing.make_nat_expr(prelude, -1)
+
+
 def test_text_with_types_reads_back(library):
     text = library.astext()
     assert "type List[A] {\n  Cons(A, List[A]),\n  Nil,\n}" in text

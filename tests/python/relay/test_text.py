@@ -85,3 +85,11 @@ def test_functions_write_texts_too():
     assert relay.astext(func) == func.astext()
     assert "omitted" in relay.pretty_print(func)
     assert relay.astext(func, annotate=lambda expr: "noted").count("noted") > 0
+
+
+def test_comments_nest_and_free_variables_are_declared():
+    assert relay.parse_expr("/* one /* within */ another */ 5 // and this").data.numpy() == 5
+    total = relay.parse_expr("free_var %x: int32;\nfree_var %y: int32;\n%x + %y * %x")
+    assert [str(v.name_hint) for v in relay.analysis.free_vars(total)] == ["x", "y"]
+    with pytest.raises(tvm.error.DiagnosticError, match="1:3: the comment has no end"):
+        relay.parse("5 /* /* */")

@@ -53,8 +53,10 @@ def test_a_recursive_function_is_typed_by_its_own_text():
 
 def test_a_mismatch_names_the_operator_and_the_shapes():
     x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(4, 3))
-    with pytest.raises(tvm.TVMError, match=r"relay.add: shapes \[2, 3\] and \[4, 3\]"):
+    with pytest.raises(tvm.TVMError, match=r"relay.add: shapes \[2, 3\] and \[4, 3\]") as raised:
         run_infer_type(relay.add(x, y))
+    assert isinstance(raised.value, ValueError)
+    assert isinstance(raised.value, tvm.error.DiagnosticError)
 
 
 def test_a_variable_of_unknown_type_is_reported():

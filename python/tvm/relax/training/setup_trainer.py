@@ -8,6 +8,7 @@ from typing import Any
 from tvm import error
 from tvm.ir import GlobalVar, IRModule
 
+from ..analysis import BaseCheckResult, struct_info_base_check
 from ..expr import Function
 from ..struct_info import TensorStructInfo, TupleStructInfo
 from ..transform import DecomposeOpsForInference, DecomposeOpsForTraining, Gradient, LegalizeOps
@@ -57,19 +58,30 @@ def SetupTrainer(
 
     Parameters
     ----------
-    loss_args : struct info of what the loss takes behind the predictions.
+    loss_args : struct info of what the loss takes: of the predictions, and of what is behind them.
     legalize : make kernels of operators.
 
     Raises
     ------
-    ValueError : the module has no backbone, or does not have these attributes.
+    ValueError : the module has no backbone, or does not have these attributes, or `loss_args` do
+        not begin with what the backbone predicts.
     """
     param_num, state_num = _numbers(mod)
     backbone = mod[BACKBONE]
     result = backbone.ret_struct_info
     fields = list(result.fields) if isinstance(result, TupleStructInfo) else [result]
     predictions = fields[: len(fields) - state_num]
-    losses = loss(*predictions, *loss_args)
+    fitting = len(loss_args) > len(predictions) and all(
+        struct_info_base_check(arg, prediction) != BaseCheckResult.FAIL_L0
+        for arg, prediction in zip(loss_args, predictions)
+    )
+    if not fitting:
+        raise error.ValueError(
+            f"SetupTrainer: loss_args are {', '.join(map(str, loss_args)) or 'empty'}; give the "
+            f"struct info of the predictions, {', '.join(map(str, predictions))}, and behind it "
+            "that of the targets"
+        )
+    losses = loss(*loss_args)
     mod = DecomposeOpsForTraining(BACKBONE)(mod)
     mod = AppendLoss(BACKBONE, losses, len(predictions))(mod)
     func = mod[f"{BACKBONE}_loss"]

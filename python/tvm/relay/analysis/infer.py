@@ -521,13 +521,42 @@ class _Replace(ExprMutator):
         return self.replaced.get(var, var)
 
 
+class _DiagnosedTypeError(error.DiagnosticError, error.TypeError):
+    """A program whose parts are of types that do not fit together."""
+
+
+class _DiagnosedValueError(error.DiagnosticError, error.ValueError):
+    """A program with sizes or settings that do not fit together."""
+
+
+class _DiagnosedIndexError(error.DiagnosticError, error.IndexError):
+    """A program that asks for a part that there is not."""
+
+
+_DIAGNOSED: dict[type[BaseException], type[error.DiagnosticError]] = {
+    error.TypeError: _DiagnosedTypeError,
+    error.ValueError: _DiagnosedValueError,
+    error.IndexError: _DiagnosedIndexError,
+}
+
+
 def infer_function(func: RelayExpr, mod: IRModule | None, signatures: dict[str, Type]) -> RelayExpr:
     """The expression with the type of every part known.
 
     Raises
     ------
-    TypeError, ValueError : parts do not fit together, or a type does not follow from what is known.
+    TypeError, ValueError, IndexError : parts do not fit together, or a type does not follow from
+        what is known. Each is a DiagnosticError too.
     """
+    try:
+        return _inferred(func, mod, signatures)
+    except (error.TypeError, error.ValueError, error.IndexError) as err:
+        if type(err) not in _DIAGNOSED:
+            raise
+        raise _DIAGNOSED[type(err)](str(err)) from err
+
+
+def _inferred(func: RelayExpr, mod: IRModule | None, signatures: dict[str, Type]) -> RelayExpr:
     for _ in range(64):
         inference = _Inference(mod, signatures)
         func = inference.visit(func)

@@ -32,10 +32,15 @@ from . import (
 )
 from .gradients import check_grad
 from .init import create_workload
+from .nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 
 __all__ = [
+    "add_nat_definitions",
     "check_grad",
+    "count",
     "create_workload",
+    "make_nat_expr",
+    "make_nat_value",
     "rand",
     "run_infer_type",
     "run_opt_pass",
