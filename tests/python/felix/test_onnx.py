@@ -13,6 +13,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.backend.test.loader import load_model_tests  # noqa: E402
 
+import tvm  # noqa: E402
 from testing_onnx_nodes import NOT_PASSED  # noqa: E402
 from tvm import felix, relax  # noqa: E402
 from tvm.relax.frontend.onnx import OnnxError, OnnxModule, from_onnx  # noqa: E402
@@ -176,8 +177,6 @@ def test_a_model_becomes_a_graph_module(convolutional):
     mod = from_onnx(convolutional, {"x": (1, 3, 8, 8)})
     machine = relax.VirtualMachine(relax.build(mod))
     x = np.ones((1, 3, 8, 8), "float32")
-    import tvm
-
     np.testing.assert_allclose(
         machine["main"](tvm.nd.array(x)).numpy(), reference(convolutional, x)[0], rtol=1e-4
     )
@@ -422,3 +421,66 @@ def test_a_network_says_what_it_takes_and_gives(convolutional):
     text = repr(network)
     assert "OnnxNetwork of " in text and "float32 (N, 3, 8, 8)" in text
     assert all(name in text for name in (*network.input_names, *network.output_names))
+
+
+def odd_names():
+    weight = np.random.default_rng(0).normal(size=(40, 40)).astype("float32")
+    nodes = [
+        helper.make_node("Add", ["in.put:0", "layer/weight"], ["sum"]),
+        helper.make_node("Mul", ["sum", "1b"], ["result"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "names",
+        [
+            helper.make_tensor_value_info("in.put:0", TensorProto.FLOAT, ["n", 40]),
+            helper.make_tensor_value_info("1b", TensorProto.FLOAT, [40, 40]),
+        ],
+        [helper.make_tensor_value_info("result", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "layer/weight")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), weight
+
+
+def test_graph_modules_have_the_names_of_the_model():
+    model, weight = odd_names()
+    shapes = {"in.put:0": (40, 40)}
+
+    def names(**options):
+        return [str(p.name_hint) for p in from_onnx(model, shapes, **options)["main"].params]
+
+    assert names() == ["in_put_0", "input_1b"]
+    assert names(sanitize_input_names=False) == ["in.put:0", "1b"]
+    kept = {"keep_params_in_input": True}
+    assert names(**kept) == ["in_put_0", "input_1b", "layer_weight"]
+    assert names(**kept, sanitize_input_names=False)[2] == "layer/weight"
+    mod, params = relax.frontend.detach_params(from_onnx(model, shapes, **kept))
+    machine = relax.VirtualMachine(relax.build(mod))
+    a, b = (np.random.default_rng(k).normal(size=(40, 40)).astype("float32") for k in (1, 2))
+    found = machine["main"](tvm.nd.array(a), tvm.nd.array(b), *params["main"]).numpy()
+    np.testing.assert_allclose(found, (a + weight) * b, rtol=1e-5)
+
+
+def test_types_and_opset_may_be_other_than_the_models():
+    model, _ = odd_names()
+    shapes = {"in.put:0": (40, 40)}
+    double = from_onnx(model, shapes, dtype_dict={"1b": "float64"})["main"]
+    assert [str(p.struct_info.dtype) for p in double.params] == ["float32", "float64"]
+    assert str(from_onnx(model, shapes, "float16")["main"].params[0].struct_info.dtype) == "float32"
+    with pytest.raises(OnnxError, match="there is no input c"):
+        from_onnx(model, shapes, {"c": "float32"})
+    with pytest.raises(OnnxError, match="input '1b' cannot be of type 'real'; there are bfloat16"):
+        from_onnx(model, shapes, {"1b": "real"})
+    with pytest.raises(OnnxError, match="opset 99 is not known"):
+        from_onnx(model, shapes, opset=99)
+    # Before opset 13 the axes of a squeeze were a setting.
+    node = helper.make_node("Squeeze", ["x"], ["y"], axes=[0])
+    graph = helper.make_graph(
+        [node],
+        "squeeze",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    older = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    result = from_onnx(older, opset=11)["main"].ret_struct_info
+    assert [int(extent) for extent in result.shape.values] == [1, 3]

@@ -212,3 +212,14 @@ def test_a_single_result_stays_in_a_tuple_on_request(run):
         assert isinstance(mod["main"].ret_struct_info, info)
     (result,) = run(mod, X2.numpy())
     np.testing.assert_array_equal(result, X2.relu().numpy())
+
+
+def test_a_tuple_of_results_is_a_variable_on_request(run):
+    program = torch.export.export(Lambda(lambda x: (x.relu(), x + 1)), (X2,))
+    for no_bind, kind in ((True, relax.Tuple), (False, relax.Var)):
+        mod = from_exported_program(program, no_bind_return_tuple=no_bind)
+        assert isinstance(mod["main"].body.body, kind)
+        assert relax.analysis.well_formed(mod)
+        results = run(mod, X2.numpy())
+        np.testing.assert_array_equal(results[0], X2.relu().numpy())
+        np.testing.assert_array_equal(results[1], (X2 + 1).numpy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import onnx
 import torch
 
 from tvm.ir import IRModule
+from tvm.relax.expr import Function, Var
 from tvm.relax.frontend.torch import from_module
+from tvm.relax.transform.bind import bind_function
 
 from .errors import OnnxError
 from .module import GraphInput, OnnxModule
@@ -21,7 +24,10 @@ __all__ = ["example_inputs", "from_onnx"]
 def from_onnx(
     model: str | os.PathLike[str] | onnx.ModelProto,
     shape_dict: Mapping[str, Sequence[int]] | None = None,
+    dtype_dict: Mapping[str, str] | str | None = None,
+    opset: int | None = None,
     keep_params_in_input: bool = False,
+    sanitize_input_names: bool = True,
 ) -> IRModule:
     """Import an ONNX model.
 
@@ -29,21 +35,54 @@ def from_onnx(
     ----------
     model : a file, or a model.
     shape_dict : shapes of inputs by name; needed for those whose shape the model leaves open.
+    dtype_dict : types of inputs by name, in place of those that the model says. A text is the type
+        of inputs without one; models have none, so it says nothing.
+    opset : version of the operators, in place of the one that the model says.
     keep_params_in_input : make weights inputs of ``main``, after the model's inputs, instead of
         constants.
+    sanitize_input_names : make the model's names names of a program: other characters than letters,
+        digits and "_" become "_", and "input_" stands before a digit.
 
     Returns
     -------
-    A module whose ``main`` takes the model's inputs in their order.
+    A module whose ``main`` takes the model's inputs in their order, and has its names for them and
+    for its weights.
 
     Raises
     ------
     FileNotFoundError : there is no such file.
-    OnnxError : the model is damaged or not supported, or a shape is open.
+    OnnxError : the model is damaged or not supported, a shape is open, or an input that has a shape
+        or a type here is none of the model.
     """
-    module = OnnxModule(model)
+    types = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
+    module = OnnxModule(model, opset, types)
     inputs = example_inputs(module, shape_dict)
-    return from_module(module, inputs, keep_params_as_input=keep_params_in_input)
+    mod = from_module(module, inputs, keep_params_as_input=keep_params_in_input)
+    func = mod["main"]
+    weights = {f"b_{buffer}": name for buffer, name in module.weight_names.items()}
+    names = [spec.name for spec in module.inputs]
+    names += [weights[str(param.name_hint)] for param in func.params[len(names) :]]
+    mod["main"] = _with_names(func, _sanitized(names) if sanitize_input_names else names)
+    return mod
+
+
+def _sanitized(names: Sequence[str]) -> list[str]:
+    taken: list[str] = []
+    for name in names:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+        if not plain or plain[0].isdigit():
+            plain = f"input_{plain}"
+        ends = ("", *(f"_{k}" for k in range(1, len(names))))
+        taken.append(next(plain + end for end in ends if plain + end not in taken))
+    return taken
+
+
+def _with_names(func: Function, names: Sequence[str]) -> Function:
+    """The function with other names for its parameters."""
+    renamed = {old: Var(name, old.struct_info) for old, name in zip(func.params, names)}
+    bound = bind_function(func, renamed, {})
+    params = list(renamed.values())
+    return Function(params, bound.body, bound.ret_struct_info, bound.is_pure, bound.attrs)
 
 
 def example_inputs(

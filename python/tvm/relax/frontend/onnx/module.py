@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .errors import OnnxError
 from .operators import find_operator
 from .reader import array_of, read_model
-from .types import dtype_of, tensor_of
+from .types import DTYPES, dtype_of, tensor_of
 
 __all__ = ["GraphInput", "OnnxModule"]
 
@@ -52,6 +52,8 @@ class OnnxModule(torch.nn.Module):
     Parameters
     ----------
     source : a file, or a model.
+    opset : version of the operators, in place of the one that the model says.
+    dtypes : types of inputs by name, in place of those that the model says.
 
     Attributes
     ----------
@@ -63,12 +65,18 @@ class OnnxModule(torch.nn.Module):
     Raises
     ------
     FileNotFoundError : there is no such file.
-    OnnxError : the file is damaged, or has operators, types or opsets that are not supported.
+    OnnxError : the file is damaged, or has operators, types or opsets that are not supported, or
+        there is no such input or type.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | onnx.ModelProto) -> None:
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | onnx.ModelProto,
+        opset: int | None = None,
+        dtypes: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__()
-        model, self.name = read_model(source)
+        model, self.name = read_model(source, opset)
         self._graph = model.graph
         self.digest = _digest(model)
         versions = {entry.domain: entry.version for entry in model.opset_import}
@@ -79,10 +87,30 @@ class OnnxModule(torch.nn.Module):
         for initializer in model.graph.initializer:
             self._add_initial(initializer)
         initial = {*self._known, *self._buffer_of}
-        self.inputs = [
-            _graph_input(v, self.name) for v in model.graph.input if v.name not in initial
-        ]
+        declared = [_graph_input(v, self.name) for v in model.graph.input if v.name not in initial]
+        self.inputs = self._typed(declared, dict(dtypes or {}))
         self.output_names = [value.name for value in model.graph.output]
+
+    @property
+    def weight_names(self) -> dict[str, str]:
+        """What the model calls each buffer."""
+        return {buffer: name for name, buffer in self._buffer_of.items()}
+
+    def _typed(self, inputs: list[GraphInput], dtypes: dict[str, str]) -> list[GraphInput]:
+        unknown = dtypes.keys() - {spec.name for spec in inputs}
+        if unknown:
+            raise OnnxError(f"{self.name}: there is no input {', '.join(sorted(unknown))}")
+        types = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES.values()}
+        for name, dtype in dtypes.items():
+            if dtype not in types:
+                raise OnnxError(
+                    f"{self.name}: input '{name}' cannot be of type {dtype!r}; there are "
+                    f"{', '.join(sorted(types))}"
+                )
+        return [
+            replace(spec, dtype=types[dtypes[spec.name]]) if spec.name in dtypes else spec
+            for spec in inputs
+        ]
 
     def _add_initial(self, initializer: onnx.TensorProto) -> None:
         array = array_of(initializer)

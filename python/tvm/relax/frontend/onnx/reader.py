@@ -29,11 +29,13 @@ MAX_ELEMENTS = 1 << 36
 _PASSES_OF_INLINING = 8
 
 
-def read_model(source: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.ModelProto, str]:
+def read_model(
+    source: str | os.PathLike[str] | onnx.ModelProto, opset: int | None = None
+) -> tuple[onnx.ModelProto, str]:
     """A model that is whole, and its name for messages.
 
     Operators without a translation are replaced by the functions that define them, where the
-    standard has such.
+    standard has such. `opset` is the version of these operators, if not the one the model says.
 
     Raises
     ------
@@ -45,6 +47,8 @@ def read_model(source: str | os.PathLike[str] | onnx.ModelProto) -> tuple[onnx.M
     else:
         path = Path(source)
         model, name, folder = _parse(path), str(path), path.parent
+    if opset is not None:
+        model = _with_opset(model, opset)
     try:
         _check_opsets(model)
         _check_functions(model)
@@ -69,6 +73,15 @@ def _parse(path: Path) -> onnx.ModelProto:
     if not model.HasField("graph") or not model.graph.node and not model.graph.output:
         raise OnnxError(f"{path}: not an ONNX model: it has no graph")
     return model
+
+
+def _with_opset(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    kept = [entry for entry in model.opset_import if entry.domain not in _DOMAINS]
+    del changed.opset_import[:]
+    changed.opset_import.extend([*kept, onnx.helper.make_opsetid("", opset)])
+    return changed
 
 
 def _check_opsets(model: onnx.ModelProto) -> None:

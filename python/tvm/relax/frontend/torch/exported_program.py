@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, Tuple, Var
+from tvm.relax.expr import Constant, Function, SeqExpr, Tuple, Var, VarBinding
 from tvm.relax.struct_info import StructInfo, TensorStructInfo, static_shape
 
 from . import operators as operators
@@ -75,6 +75,7 @@ def from_exported_program(
     program: torch.export.ExportedProgram,
     keep_params_as_input: bool = False,
     unwrap_unit_return_tuple: bool = True,
+    no_bind_return_tuple: bool = True,
 ) -> IRModule:
     """Import what ``torch.export.export`` gave.
 
@@ -87,6 +88,7 @@ def from_exported_program(
         ``relax.frontend.detach_params``.
     unwrap_unit_return_tuple : return the tensor where the torch module returns a single one; if
         false, a tuple with it.
+    no_bind_return_tuple : return a tuple of variables; if false, a variable that is the tuple.
 
     Returns
     -------
@@ -102,7 +104,22 @@ def from_exported_program(
     ValueError : operators that cannot be imported: one message names each with the module that
         uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
     """
-    return ProgramImporter(program, keep_params_as_input, unwrap_unit_return_tuple).at({})
+    mod = ProgramImporter(program, keep_params_as_input, unwrap_unit_return_tuple).at({})
+    if not no_bind_return_tuple:
+        mod["main"] = _with_bound_tuple(mod["main"])
+    return mod
+
+
+def _with_bound_tuple(func: Function) -> Function:
+    """The function with its result, if that is a tuple, bound to a variable."""
+    result = func.body.body
+    if not isinstance(result, Tuple):
+        return func
+    *before, last = func.body.blocks
+    var = Var("out", result.struct_info)
+    block = type(last)([*last.bindings, VarBinding(var, result)])
+    body = SeqExpr([*before, block], var)
+    return Function(func.params, body, func.ret_struct_info, func.is_pure, func.attrs)
 
 
 class ProgramImporter:
