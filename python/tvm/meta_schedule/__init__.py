@@ -10,6 +10,7 @@ from . import (
     database,
     feature_extractor,
     few_shot,
+    logging,
     measure_callback,
     module_equality,
     mutator,

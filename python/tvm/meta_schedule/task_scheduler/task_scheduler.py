@@ -157,11 +157,12 @@ class TaskScheduler(Named):
         builder: Builder,
         runner: Runner,
     ) -> None:
-        logger.info("Sending %d sample(s) to builder", len(candidates))
+        log = record.ctx.logger
+        log.info("Sending %d sample(s) to builder", len(candidates))
         target = record.ctx.target
         with Profiler.timeit("SendToBuilder"):
             built = builder.build([BuilderInput(c.sch.mod, target) for c in candidates])
-        logger.info("Sending %d sample(s) to runner", len(candidates))
+        log.info("Sending %d sample(s) to runner", len(candidates))
         device = str(target.kind.name) if target is not None else "llvm"
         with Profiler.timeit("SendToRunner"):
             best = record.best_ms / 1e3 if math.isfinite(record.best_ms) else None
@@ -192,6 +193,7 @@ class TaskScheduler(Named):
             return []
         with Profiler.timeit("JoinRunnerFutures"):
             results = [future.result() for future in record.runner_futures]
+        log = record.ctx.logger
         candidates, built = record.measure_candidates or [], record.builder_results or []
         record.measure_candidates = record.builder_results = record.runner_futures = None
         for build, result in zip(built, results):
@@ -200,10 +202,10 @@ class TaskScheduler(Named):
             stopped = build.error_msg is None and result.at_least is not None
             record.run_error_count += build.error_msg is None and not seconds and not stopped
             if stopped:
-                logger.info("[%s] a candidate was %s", record.ctx.task_name, result.error_msg)
+                log.info("[%s] a candidate was %s", record.ctx.task_name, result.error_msg)
             elif not seconds:
                 message = build.error_msg or result.error_msg
-                logger.warning("[%s] a candidate failed: %s", record.ctx.task_name, message)
+                log.warning("[%s] a candidate failed: %s", record.ctx.task_name, message)
             record.latency_ms.append(float(np.mean(seconds)) * 1e3 if seconds else math.inf)
         record.ctx.notify_runner_results(candidates, results)
         with Profiler.timeit("MeasureCallback"):
