@@ -149,3 +149,46 @@ def test_registered_derivatives_come_first_and_are_one_for_each_operand():
             relay.transform.gradient(function(relay.sign(X)))
     finally:
         tvm.ir.Op.get("sign").reset_attr("FPrimalGradient")
+
+
+def _operators(func):
+    found = []
+
+    def look(node):
+        if isinstance(node, relay.Call) and isinstance(node.op, tvm.ir.Op):
+            found.append(str(node.op.name))
+
+    relay.analysis.post_order_visit(func, look)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expr", "kept"),
+    [
+        (X * Y + relay.zeros_like(X), ["multiply"]),
+        (X - relay.zeros((3,), "float32"), []),
+        (relay.ones((2, 3), "float32") * (X - Y) / relay.ones_like(X), ["subtract"]),
+        (relay.exp(X) * relay.reshape(relay.zeros((3, 2), "float32"), (2, 3)) + Y, []),
+        (relay.zeros((2, 3), "float32") / X + relay.zeros((2, 1), "float32"), ["full"]),
+        (relay.zeros((2, 3), "float32") + relay.var("row", shape=(3,)), ["zeros", "add"]),
+    ],
+)
+def test_zeros_and_ones_are_made_where_they_are_read(expr, kept):
+    func = function(expr)
+    mod = relay.transform.LazyGradientInit()(tvm.IRModule.from_expr(func))
+    assert _operators(mod["main"]) == kept
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=p.checked_type.concrete_shape).astype("float32") for p in func.params]
+    np.testing.assert_allclose(
+        values_of(mod["main"], *values).numpy(), values_of(func, *values).numpy(), rtol=1e-6
+    )
+
+
+def test_gradients_stay_what_they_are_without_zeros_and_ones():
+    func = relay.transform.gradient(function(X * Y + relay.exp(X)))
+    mod = relay.transform.LazyGradientInit()(tvm.IRModule.from_expr(func))
+    assert mod["main"].checked_type == func.checked_type
+    values = [np.random.default_rng(k).normal(size=(2, 3)).astype("float32") for k in range(2)]
+    (a, found), (b, wanted) = (values_of(f, *values) for f in (mod["main"], func))
+    for one, other in zip([a, *found], [b, *wanted]):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)

@@ -25,6 +25,7 @@ from .fuse import FuseOps
 from .gradient import FirstOrderGradient, gradient
 from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout
+from .lazy_gradient import LazyGradientInit
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision
 from .normal_forms import ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm

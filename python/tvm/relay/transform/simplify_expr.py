@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,20 @@ from ..op.registry import settings_of
 from ..ty import is_dynamic
 from .base import expression_pass
 
-__all__ = ["SimplifyExpr"]
+__all__ = ["Simplifier", "SimplifyExpr", "filling", "identity"]
 
 
-class _Simplifier(ExprMutator):
-    """Operands first; each call is rewritten until no rule fits."""
+class Simplifier(ExprMutator):
+    """Operands first; each call is rewritten until no rule fits.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    rules : those for an operator of a name.
+    """
+
+    def __init__(self, rules: Callable[[str], Iterable[Rule]]) -> None:
         super().__init__()
+        self._rules = rules
         # Of what is new, which has the type of what it stands for.
         self._types: dict[RelayExpr, Any] = {}
 
@@ -60,9 +66,8 @@ class _Simplifier(ExprMutator):
     def _rewritten(self, call: Call) -> RelayExpr | None:
         if not isinstance(self.type_of(call), TensorType):
             return None
-        name = self.name_of(call)
         settings = settings_of(call)
-        for rule in (*_RULES.get(name, ()), *(_BINARY_RULES if name in _BINARY else ())):
+        for rule in self._rules(self.name_of(call)):
             found = rule(self, call, settings)
             if found is not None:
                 return found
@@ -74,7 +79,7 @@ class _Simplifier(ExprMutator):
         return expr
 
 
-Rule = Callable[[_Simplifier, Call, Mapping[str, Any]], "RelayExpr | None"]
+Rule = Callable[["Simplifier", Call, Mapping[str, Any]], "RelayExpr | None"]
 
 
 def _shape(type_: TensorType) -> list[int]:
@@ -87,7 +92,7 @@ _RESHAPES = (
 )
 
 
-def _one_reshape(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _one_reshape(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """A reshape of a reshape, or one that does nothing."""
     if not s.is_known(call) or not s.is_known(call.args[0]):
         return None
@@ -101,7 +106,7 @@ def _one_reshape(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> Rel
     return op.reshape(data.args[0], wanted)
 
 
-def _axes(s: _Simplifier, call: RelayExpr) -> list[int] | None:
+def _axes(s: Simplifier, call: RelayExpr) -> list[int] | None:
     """The order of axes that a transpose, or a change of layout without blocks, gives."""
     rank = len(s.type_of(call).shape)
     if s.name_of(call) == "transpose":
@@ -115,7 +120,7 @@ def _axes(s: _Simplifier, call: RelayExpr) -> list[int] | None:
     return None
 
 
-def _one_transpose(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _one_transpose(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """Transposes after each other as one, and none that change nothing."""
     data = call.args[0]
     if s.name_of(data) == s.name_of(call) == "layout_transform":
@@ -139,7 +144,7 @@ def _one_transpose(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> R
     return data.args[0] if axes == sorted(axes) else op.transpose(data.args[0], axes)
 
 
-def _one_cast(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _one_cast(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """No cast to the type that there is; one where the first of two only widened."""
     data, dtype = call.args[0], str(s.type_of(call).dtype)
     if not isinstance(s.type_of(data), TensorType):
@@ -158,7 +163,7 @@ def _widens(narrow: str, wide: str) -> bool:
     return "bfloat16" not in (narrow, wide) and np.can_cast(narrow, wide, "safe")
 
 
-def _one_clip(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _one_clip(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     data = call.args[0]
     if s.name_of(data) != "clip":
         return None
@@ -168,7 +173,7 @@ def _one_clip(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayE
     return op.clip(data.args[0], low, high)
 
 
-def _like(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _like(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """An operator that takes a shape or type from an operand, where these are known."""
     type_ = s.type_of(call)
     if not s.is_known(call):
@@ -186,20 +191,20 @@ def _like(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr 
     return (op.broadcast_to if name == "broadcast_to_like" else op.collapse_sum_to)(data, shape)
 
 
-def _reciprocal_root(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _reciprocal_root(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """x / sqrt(y) as x * rsqrt(y)."""
     number, root = call.args
     if s.name_of(root) != "sqrt":
         return None
     inverse = s.made(ew.rsqrt(root.args[0]), s.type_of(root))
-    is_one = _filling(s, number) == 1 and s.type_of(root) == s.type_of(call)
+    is_one = filling(s, number) == 1 and s.type_of(root) == s.type_of(call)
     return inverse if is_one else number * inverse
 
 
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
 
 
-def _filling(s: _Simplifier, expr: RelayExpr) -> float | None:
+def filling(s: Simplifier, expr: RelayExpr) -> float | None:
     """The number that a tensor has everywhere; None if it has several or is not known."""
     if isinstance(expr, Constant):
         values = expr.data.numpy()
@@ -210,11 +215,11 @@ def _filling(s: _Simplifier, expr: RelayExpr) -> float | None:
     if name in ("zeros", "zeros_like", "ones", "ones_like"):
         return float(name.startswith("ones"))
     if name in ("full", "full_like"):
-        return _filling(s, expr.args[-1 if name == "full_like" else 0])
+        return filling(s, expr.args[-1 if name == "full_like" else 0])
     return None
 
 
-def _identity(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def identity(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """x + 0, x - 0, x * 1 and x / 1."""
     neutral = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
     name = s.name_of(call)
@@ -223,17 +228,17 @@ def _identity(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayE
     x, y = call.args
     pairs = [(x, y), (y, x)] if name in ("add", "multiply") else [(x, y)]
     for kept, dropped in pairs:
-        if _filling(s, dropped) == neutral[name] and s.type_of(kept) == s.type_of(call):
+        if filling(s, dropped) == neutral[name] and s.type_of(kept) == s.type_of(call):
             return kept
     return None
 
 
-def _scalar_operand(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _scalar_operand(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """A tensor of one number beside another operand, as that number."""
     for kept, full in itertools.permutations(call.args):
         if s.name_of(full) not in ("full", "full_like", "ones", "zeros", "ones_like", "zeros_like"):
             continue
-        number = _filling(s, full)
+        number = filling(s, full)
         if number is None or s.type_of(kept) != s.type_of(call):
             continue
         scalar = const(number, str(s.type_of(full).dtype))
@@ -242,7 +247,7 @@ def _scalar_operand(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> 
     return None
 
 
-def _one_constant(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _one_constant(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """(x + a) + b as x + (a + b), the same for products, and (x + a) * b as x * b + a * b.
 
     The constants' part is left to `FoldConstant`.
@@ -269,7 +274,7 @@ def _one_constant(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> Re
     return scaled + _combined(s, "multiply", first, outer)
 
 
-def _combined(s: _Simplifier, name: str, a: Constant, b: Constant) -> RelayExpr:
+def _combined(s: Simplifier, name: str, a: Constant, b: Constant) -> RelayExpr:
     """The sum or product of constants; of numbers at once."""
     if a.data.numpy().size == b.data.numpy().size == 1:
         values = a.data.numpy(), b.data.numpy()
@@ -277,7 +282,7 @@ def _combined(s: _Simplifier, name: str, a: Constant, b: Constant) -> RelayExpr:
     return a + b if name == "add" else a * b
 
 
-def _of_dequantised(s: _Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
+def _of_dequantised(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     """Positions of the largest or sorted numbers do not change with a positive scale."""
     data = call.args[0]
     if s.name_of(data) != "qnn.dequantize":
@@ -310,7 +315,12 @@ _RULES: Mapping[str, Sequence[Rule]] = {
         )
     },
 }
-_BINARY_RULES: Sequence[Rule] = (_identity, _scalar_operand, _one_constant)
+_BINARY_RULES: Sequence[Rule] = (identity, _scalar_operand, _one_constant)
+
+
+def _rules(name: str) -> Iterator[Rule]:
+    yield from _RULES.get(name, ())
+    yield from _BINARY_RULES if name in _BINARY else ()
 
 
 def SimplifyExpr() -> Pass:
@@ -321,4 +331,4 @@ def SimplifyExpr() -> Pass:
     nothing or multiplies by one goes; constants added or multiplied one after the other are put
     together, for `FoldConstant` to compute; a division by a root becomes a product.
     """
-    return expression_pass(lambda f, mod: _Simplifier().visit(f), 0, "SimplifyExpr")
+    return expression_pass(lambda f, mod: Simplifier(_rules).visit(f), 0, "SimplifyExpr")
