@@ -84,11 +84,52 @@ def test_functions_that_are_called_are_differentiated_through():
     np.testing.assert_allclose(by_x.numpy(), 4 * x, rtol=1e-6)
 
 
-def test_branches_and_recursion_are_named():
-    cond = relay.var("cond", shape=(), dtype="bool")
-    func = relay.testing.run_infer_type(relay.Function([cond, X], relay.If(cond, X, X * X)))
-    with pytest.raises(ValueError, match="a If has no derivative"):
-        relay.transform.gradient(func)
+COND = relay.var("cond", shape=(), dtype="bool")
+SHARED = relay.exp(X)
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        relay.If(COND, X, X * X),
+        relay.If(COND, X * Y, Y),
+        relay.If(COND, SHARED * Y, SHARED) + SHARED,
+        relay.If(COND, relay.Tuple([X, Y * Y]), relay.Tuple([Y, X * Y])),
+        relay.If(relay.sum(X) > relay.const(0.0), relay.If(COND, X, Y), X * Y) * X,
+        relay.Let(Z := relay.var("z"), X * Y, relay.If(COND, Z * Z, Z)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_conditionals_have_the_derivatives_of_the_branch_that_is_taken(expr, kind):
+    func = relay.Function([COND, X, Y], expr)
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(2, 3)).astype("float32") for _ in range(2))
+    found = relay.transform.gradient(func)
+    plain = relay.create_executor("debug")
+
+    def total(a, b):
+        value = plain.evaluate(func)(cond, a, b)
+        parts = value if isinstance(value, (list, tuple)) or hasattr(value, "tag") else [value]
+        return sum(float(part.numpy().sum(dtype="float64")) for part in parts)
+
+    for cond in (np.array(True), np.array(False)):
+        _, (_, by_x, by_y) = relay.create_executor(kind, target="llvm").evaluate(found)(cond, x, y)
+        step = 1e-2
+        for derivative, which in ((by_x, 0), (by_y, 1)):
+            for at in np.ndindex(2, 3):
+                moved = []
+                for sign in (1, -1):
+                    values = [x.copy(), y.copy()]
+                    values[which][at] += sign * step
+                    moved.append(total(*values))
+                wanted = (moved[0] - moved[1]) / (2 * step)
+                assert derivative.numpy()[at] == pytest.approx(wanted, rel=2e-2, abs=2e-2)
+
+
+def test_matches_and_recursion_are_named():
+    cell = relay.RefRead(relay.RefCreate(X * X))
+    with pytest.raises(ValueError, match="a RefRead has no derivative"):
+        relay.transform.gradient(relay.testing.run_infer_type(relay.Function([X], cell)))
     mod, loop, inner = tvm.IRModule(), relay.GlobalVar("loop"), var("v", 2, 3)
     type_ = relay.TensorType((2, 3))
     mod[loop] = relay.Function([inner], relay.Call(loop, [inner]), type_)

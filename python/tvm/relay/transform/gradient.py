@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm import error, te, tir, topi
@@ -10,9 +10,10 @@ from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType, Ty
 from tvm.ir.transform import Pass, PassContext, module_pass
 
 from ..analysis.infer import infer_function, infer_module
+from ..analysis.variables import free_vars
 from ..binding import bind
-from ..expr import Call, Function, Let, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprMutator, computed_first, post_order_visit
+from ..expr import Call, Function, If, Let, Tuple, TupleGetItem, Var
+from ..expr_functor import ExprMutator, computed_first
 from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
@@ -127,7 +128,7 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
 
     Parameters
     ----------
-    expr : without branches, cells and recursion; its types are known.
+    expr : without matches, cells and recursion; its types are known.
     mod : has the functions that it calls by name.
     mode : "first_order" and "higher_order" are the same, since results are programs again.
 
@@ -139,12 +140,54 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
         raise error.ValueError(f"relay.gradient: there is no mode '{mode}'")
     func = infer_function(expr, mod, {})
     body = infer_function(Function(func.params, _Inlined(mod).visit(func.body)), mod, {}).body
-    order: list[RelayExpr] = []
-    post_order_visit(body, order.append)
+    heads = {
+        path: ones(list(type_.shape), str(type_.dtype))
+        for path, type_ in _leaves(body.checked_type)
+        if "float" in str(type_.dtype)
+    }
+    found = _derivatives(body, heads)
+
+    def derivative(param: Var, type_: Type, path: Path = ()) -> RelayExpr:
+        if isinstance(type_, TupleType):
+            return Tuple([derivative(param, f, (*path, k)) for k, f in enumerate(type_.fields)])
+        known = found.get(param, {}).get(path)
+        return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
+
+    fresh = {p: Var(str(p.name_hint), p.checked_type) for p in func.params}
+    derivatives = Tuple([derivative(p, p.checked_type) for p in func.params])
+    result = bind(Tuple([body, derivatives]), fresh)
+    return infer_function(Function(list(fresh.values()), result), mod, {})
+
+
+def _computed(body: RelayExpr) -> list[RelayExpr]:
+    """What is computed for an expression in any case, operands before what uses them."""
+    order: dict[RelayExpr, None] = {}
+    pending = [body]
+    while pending:
+        node = pending[-1]
+        waiting = [part for part in computed_first(node) if part not in order]
+        if node in order or not waiting:
+            order.setdefault(node)
+            pending.pop()
+        else:
+            pending.extend(reversed(waiting))
+    return list(order)
+
+
+def _derivatives(
+    body: RelayExpr, of_result: Mapping[Path, RelayExpr]
+) -> dict[RelayExpr, dict[Path, RelayExpr]]:
+    """The derivatives by the variables of an expression, given those by tensors of its value.
+
+    Variables, and tensors of theirs, on which nothing depends are left out.
+    """
+    order = _computed(body)
     heads: dict[RelayExpr, dict[Path, RelayExpr]] = {}
     varying: set[RelayExpr] = set()
     for node in order:
-        if isinstance(node, Var) or any(part in varying for part in computed_first(node)):
+        # Branches are made of variables alone, since what they share with others is written out.
+        parts = free_vars(node) if isinstance(node, If) else computed_first(node)
+        if any(isinstance(part, Var) or part in varying for part in parts):
             varying.add(node)
 
     def give(node: RelayExpr, path: Path, head: RelayExpr) -> None:
@@ -154,14 +197,13 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
                 node, path = node.tuple_value, (node.index, *path)
             else:
                 node, path = node.fields[path[0]], path[1:]
-        if node not in varying:
+        if not isinstance(node, Var) and node not in varying:
             return
         known = heads.setdefault(node, {})
         known[path] = ew.add(known[path], head) if path in known else head
 
-    for path, type_ in _leaves(body.checked_type):
-        if "float" in str(type_.dtype):
-            give(body, path, ones(list(type_.shape), str(type_.dtype)))
+    for path, head in of_result.items():
+        give(body, path, head)
     for node in reversed(order):
         if isinstance(node, Call) and node in heads:
             registered = _registered(node)
@@ -170,22 +212,29 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
                 continue
             for path, head in heads[node].items():
                 _pull_back(node, path, head, give)
+        elif isinstance(node, If) and node in heads:
+            for var, path, head in _of_branches(node, heads[node]):
+                give(var, path, head)
         elif node in heads and not isinstance(node, Var):
             raise error.ValueError(
                 f"relay.gradient: a {type(node).__name__} has no derivative; programs are without "
-                "branches and cells"
+                "matches and cells"
             )
+    return {node: known for node, known in heads.items() if isinstance(node, Var)}
 
-    def derivative(param: Var, type_: Type, path: Path = ()) -> RelayExpr:
-        if isinstance(type_, TupleType):
-            return Tuple([derivative(param, f, (*path, k)) for k, f in enumerate(type_.fields)])
-        known = heads.get(param, {}).get(path)
-        return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
 
-    fresh = {p: Var(str(p.name_hint), p.checked_type) for p in func.params}
-    derivatives = Tuple([derivative(p, p.checked_type) for p in func.params])
-    result = bind(Tuple([body, derivatives]), fresh)
-    return infer_function(Function(list(fresh.values()), result), mod, {})
+def _of_branches(
+    choice: If, heads: Mapping[Path, RelayExpr]
+) -> Iterator[tuple[Var, Path, RelayExpr]]:
+    """Derivatives by variables of a conditional: conditionals too, of those of its branches."""
+    taken, other = (_derivatives(b, heads) for b in (choice.true_branch, choice.false_branch))
+    for var in dict.fromkeys([*taken, *other]):
+        for path, type_ in _leaves(var.checked_type):
+            found = [branch.get(var, {}).get(path) for branch in (taken, other)]
+            if found == [None, None]:
+                continue
+            nothing = zeros(list(type_.shape), str(type_.dtype))
+            yield var, path, If(choice.cond, *(nothing if d is None else d for d in found))
 
 
 def FirstOrderGradient() -> Pass:
