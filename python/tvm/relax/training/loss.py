@@ -156,4 +156,4 @@ class CategoricalCrossEntropyLoss(Loss):
 
 
 def _class_axis(predictions: Var) -> int:
-    return 1 if predictions.struct_info.ndim > 1 else 0
+    return 1 if predictions.struct_info.ndim > 2 else -1
