@@ -29,6 +29,23 @@ Axis = int | Sequence[int] | None
 _reduce_all = te.comm_reducer(lambda x, y: tir.all(x, y), lambda _: tir.const(True), name="all")
 _reduce_any = te.comm_reducer(lambda x, y: tir.any(x, y), lambda _: tir.const(False), name="any")
 
+_WITH_INFINITY = ("float16", "float32", "float64", "bfloat16")
+
+
+def _worst(dtype: str, largest: bool, from_infinity: bool) -> Any:
+    """What no element of a type is worse than, where the largest or the smallest is asked for."""
+    if from_infinity and dtype in _WITH_INFINITY:
+        return tir.const(float("-inf") if largest else float("inf"), dtype)
+    return tir.min_value(dtype) if largest else tir.max_value(dtype)
+
+
+_max_of_all = te.comm_reducer(
+    lambda x, y: tir.max(x, y), lambda dtype: _worst(dtype, True, True), name="max"
+)
+_min_of_all = te.comm_reducer(
+    lambda x, y: tir.min(x, y), lambda dtype: _worst(dtype, False, True), name="min"
+)
+
 
 class _Plan:
     """Which dimensions a reduction drops, its loops, and where each element is read."""
@@ -73,14 +90,24 @@ def prod(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tenso
     return _reduce(data, axis, keepdims, te.prod, "prod")
 
 
-def max(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
-    """Largest element over the given dimensions, or over all for None."""
-    return _reduce(data, axis, keepdims, te.max, "max")
+def max(
+    data: te.Tensor, axis: Axis = None, keepdims: bool = False, *, from_infinity: bool = False
+) -> te.Tensor:
+    """Largest element over the given dimensions, or over all for None.
+
+    Parameters
+    ----------
+    from_infinity : begin at negative infinity, so that it is what elements give that are all
+        that. Otherwise they give the smallest finite number, as in TVM.
+    """
+    return _reduce(data, axis, keepdims, _max_of_all if from_infinity else te.max, "max")
 
 
-def min(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
-    """Smallest element over the given dimensions, or over all for None."""
-    return _reduce(data, axis, keepdims, te.min, "min")
+def min(
+    data: te.Tensor, axis: Axis = None, keepdims: bool = False, *, from_infinity: bool = False
+) -> te.Tensor:
+    """Smallest element over the given dimensions, or over all for None; see :func:`max`."""
+    return _reduce(data, axis, keepdims, _min_of_all if from_infinity else te.min, "min")
 
 
 def all(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tensor:
@@ -101,7 +128,13 @@ def mean(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tenso
 
 
 def _arg_reduce(
-    x: te.Tensor, axis: Axis, keepdims: bool, select_last: bool, largest: bool, name: str
+    x: te.Tensor,
+    axis: Axis,
+    keepdims: bool,
+    select_last: bool,
+    largest: bool,
+    from_infinity: bool,
+    name: str,
 ) -> te.Tensor:
     def better(a: Any, b: Any) -> Any:
         beats = a[1] > b[1] if largest else a[1] < b[1]
@@ -117,8 +150,7 @@ def _arg_reduce(
         return tir.Select(takes, a[0], b[0]), tir.Select(takes, a[1], b[1])
 
     def identity(index: str, value: str) -> tuple[Any, Any]:
-        worst = tir.min_value(value) if largest else tir.max_value(value)
-        return tir.const(-1, index), worst
+        return tir.const(-1, index), _worst(value, largest, from_infinity)
 
     reducer = te.comm_reducer(combine, identity, name=name)
     plan = _Plan(x, axis, keepdims)
@@ -133,7 +165,12 @@ def _arg_reduce(
 
 
 def argmax(
-    data: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+    data: te.Tensor,
+    axis: Axis = None,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+    *,
+    from_infinity: bool = False,
 ) -> te.Tensor:
     """Position of the largest element over the given dimensions, or over all for None; int32.
 
@@ -141,15 +178,22 @@ def argmax(
     ----------
     axis : of several, the position is row-major over them.
     select_last_index : of equal elements, take the last instead of the first.
+    from_infinity : see :func:`max`. Without it elements that are all negative infinity have the
+        position -1, as in TVM.
     """
-    return _arg_reduce(data, axis, keepdims, select_last_index, True, "argmax")
+    return _arg_reduce(data, axis, keepdims, select_last_index, True, from_infinity, "argmax")
 
 
 def argmin(
-    data: te.Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+    data: te.Tensor,
+    axis: Axis = None,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+    *,
+    from_infinity: bool = False,
 ) -> te.Tensor:
     """Position of the smallest element; arguments as in :func:`argmax`."""
-    return _arg_reduce(data, axis, keepdims, select_last_index, False, "argmin")
+    return _arg_reduce(data, axis, keepdims, select_last_index, False, from_infinity, "argmin")
 
 
 def collapse_sum(x: te.Tensor, target_shape: Sequence[Extent]) -> te.Tensor:

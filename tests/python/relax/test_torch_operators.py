@@ -284,3 +284,21 @@ def test_refused_operators_say_why():
     with pytest.raises(ValueError, match=r'torch.compile\(model, backend="felix"\)') as info:
         imported(lambda x: x[x > 0].reshape(2, -1) * 2, torch.eye(4))
     assert len(str(info.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_of_infinities_are_reduced_as_in_torch(sign):
+    class Reductions(torch.nn.Module):
+        def forward(self, x):
+            masked = torch.where(x.amax(-1, keepdim=True) == -math.inf, 0.0, torch.softmax(x, -1))
+            return (
+                *(x.amax(-1), x.amin(-1), x.argmax(-1), x.argmin(-1), *x.max(0), *x.min(0)),
+                *(torch.logsumexp(x, -1), torch.logsumexp(x, (0, 1)), x.max(), x.argmin(), masked),
+            )
+
+    x = torch.randn(5, 40)
+    x[1], x[2, :17], x[3], x[4, 5] = -math.inf, -math.inf, math.inf, math.inf
+    x[:, 6] = math.inf
+    module, x = Reductions(), sign * x
+    for found, wanted in zip(imported(module, x), module(x)):
+        torch.testing.assert_close(found, wanted, equal_nan=True)

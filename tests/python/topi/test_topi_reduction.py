@@ -107,3 +107,13 @@ def test_reduction_refuses_an_axis_out_of_range():
         topi.sum(x, 2)
     with pytest.raises(ValueError, match=r"\(4, 5\) does not broadcast to \(3, 5\)"):
         topi.collapse_sum(x, (4, 5))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_elements_that_are_all_infinite_count_on_request(name, dtype):
+    worst = -np.inf if name.endswith("max") else np.inf
+    data = np.random.default_rng(0).normal(size=(5, 40)).astype(dtype)
+    data[1], data[2, :17], data[3], data[4, 5] = worst, worst, -worst, -worst
+    out = evaluate(lambda t: getattr(topi, name)(t, 1, from_infinity=True), data)
+    np.testing.assert_array_equal(out, getattr(np, name)(data, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tvm import error, te, tir, topi
@@ -220,8 +221,8 @@ register("nn.pad", _pad, _INJECTIVE)
 
 register("sum", computed_in_float32(topi.sum), _REDUCE)
 register("mean", computed_in_float32(topi.mean), _REDUCE)
-register("max", topi.max, _REDUCE)
-register("min", topi.min, _REDUCE)
+register("max", partial(topi.max, from_infinity=True), _REDUCE)
+register("min", partial(topi.min, from_infinity=True), _REDUCE)
 
 register("matmul", accumulated_in_float32(_matmul), _HEAVY)
 register("nn.dense", accumulated_in_float32(topi.nn.dense), _HEAVY)

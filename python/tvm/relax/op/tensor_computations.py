@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import te, tir, topi
@@ -10,7 +11,7 @@ from tvm import te, tir, topi
 from .precision import computed_in_float32
 from .registry import OpPattern, register
 
-__all__: list[str] = []
+__all__ = ["position_of"]
 
 _ELEMWISE, _BROADCAST, _INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 _REDUCE, _OPAQUE = OpPattern.COMM_REDUCE, OpPattern.OPAQUE
@@ -166,9 +167,9 @@ def _diagonal(x: te.Tensor, offset: int, axis1: int, axis2: int) -> te.Tensor:
     )
 
 
-def _position_of(
-    pick: Callable[..., te.Tensor],
-) -> Callable[..., te.Tensor]:
+def position_of(pick: Callable[..., te.Tensor]) -> Callable[..., te.Tensor]:
+    """The te function of `argmax` or `argmin`, with the type of the positions as a setting."""
+
     def compute(
         x: te.Tensor, axis: int | None = None, keepdims: bool = False, dtype: str = "int64"
     ) -> te.Tensor:
@@ -244,6 +245,6 @@ register("topk", _topk, _OPAQUE, tunable=False)
 register("prod", computed_in_float32(topi.prod), _REDUCE)
 register("all", topi.all, _REDUCE)
 register("any", topi.any, _REDUCE)
-register("argmax", _position_of(topi.argmax), _OPAQUE, tunable=False)
-register("argmin", _position_of(topi.argmin), _OPAQUE, tunable=False)
+register("argmax", position_of(partial(topi.argmax, from_infinity=True)), _OPAQUE, tunable=False)
+register("argmin", position_of(partial(topi.argmin, from_infinity=True)), _OPAQUE, tunable=False)
 register("variance", computed_in_float32(_variance), _OPAQUE)

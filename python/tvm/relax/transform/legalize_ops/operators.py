@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir, topi
 
 from ...op import op_spec
+from ...op.tensor_computations import position_of
 
 __all__ = ["SHAPE_ONLY", "TE_FUNCTIONS"]
 
@@ -56,6 +57,11 @@ TE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relax.ewise_fma": _fused_multiply_add,
     "relax.collapse_sum_like": topi.collapse_sum,
     "relax.collapse_sum_to": topi.collapse_sum,
+    # The same kernels as TVM's, which take infinity for the largest finite number.
+    "relax.max": topi.max,
+    "relax.min": topi.min,
+    "relax.argmax": position_of(topi.argmax),
+    "relax.argmin": position_of(topi.argmin),
 }
 """From te tensors and settings to the result, by the operator's full name."""
 

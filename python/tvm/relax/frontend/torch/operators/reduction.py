@@ -152,6 +152,9 @@ def _log_softmax(a: Arguments) -> RelayExpr:
 def _logsumexp(a: Arguments) -> RelayExpr:
     axes = a.axes()
     largest = a.call("max", a.operand("self"), axis=axes, keepdims=True)
+    # Infinity less infinity would be no number.
+    nothing = a.emit(op.zeros_like(largest))
+    largest = a.emit(op.where(a.emit(op.isinf(largest)), nothing, largest))
     power = a.emit(op.exp(a.emit(op.subtract(a.operand("self"), largest))))
     total = a.emit(op.log(a.emit(op.sum(power, axes, True))))
     return op.reshape(a.emit(op.add(total, largest)), a.result_shape)
