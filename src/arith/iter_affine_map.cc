@@ -171,8 +171,13 @@ class Detector {
     while (!left.empty()) {
       std::optional<Split> digit = TakeLimited(&left, next, &sum.base);
       if (!digit) digit = TakeDigit(&left, next, e);
-      digits.push_back(*digit);
       next = Checked(sizes_.Product(next, digit->extent), e);
+      if (!digits.empty() && Joins(digits.back(), *digit)) {
+        Split& below = digits.back();
+        below.extent = Simplify(below.extent * digit->extent);
+      } else {
+        digits.push_back(*digit);
+      }
     }
     sum.splits.clear();
     if (digits.size() == 1) {
@@ -302,6 +307,12 @@ class Detector {
 
   bool SameDigits(const Split& a, const Split& b) {
     return a.mark == b.mark && sizes_.Equal(a.lower, b.lower) && sizes_.Equal(a.extent, b.extent);
+  }
+
+  /*! \brief Whether one digit goes on where another of its iterator ends, as in x//4*4 + x%4. */
+  bool Joins(const Split& below, const Split& above) {
+    return below.mark == above.mark &&
+           sizes_.Equal(Simplify(below.lower * below.extent), above.lower);
   }
 
   Sum Add(Sum a, const Sum& b, int sign, const PrimExpr& e) {
@@ -670,9 +681,8 @@ PrimExpr SplitToExpr(const IterSplitExprNode* split) {
   Analyzer analyzer;
   // The highest digit needs no remainder.
   bool highest = analyzer.CanProveEqual(split->lower_factor * split->extent, split->source->extent);
-  value = floordiv(value, split->lower_factor);
-  if (!highest) value = floormod(value, split->extent);
-  return value * split->scale;
+  if (!highest) value = floormod(value, split->lower_factor * split->extent);
+  return floordiv(value, split->lower_factor) * split->scale;
 }
 
 }  // namespace
@@ -714,9 +724,21 @@ PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr) {
   if (const auto* split = expr.as<IterSplitExprNode>()) return SplitToExpr(split);
   const auto* sum = expr.as<IterSumExprNode>();
   if (sum == nullptr) return expr;
-  PrimExpr total = sum->base;
+  PrimExpr total = make_const(sum->base.dtype(), 0);
   for (const IterSplitExpr& split : sum->args) total = total + SplitToExpr(split.get());
-  return total;
+  return total + sum->base;
+}
+
+Array<PrimExpr> IterMapSimplify(const Array<PrimExpr>& indices, const Map<Var, Range>& iters,
+                                IterMapLevel level, const PrimExpr& predicate,
+                                bool simplify_trivial_iterators) {
+  IterMapResult found = DetectIterMap(indices, iters, level, predicate, simplify_trivial_iterators);
+  if (!found->errors.empty() && level != IterMapLevel::kBijective && !is_one(predicate)) {
+    // What holds for all iterations holds for those that run.
+    found = DetectIterMap(indices, iters, level, const_true(), simplify_trivial_iterators);
+  }
+  return found->indices.Map(
+      [](const IterSumExpr& sum) -> PrimExpr { return NormalizeIterMapToExpr(sum); });
 }
 
 TVM_REGISTER_REPR(IterSplitExprNode, [](const IterSplitExprNode* node, ReprPrinter* p) {
@@ -727,14 +749,28 @@ TVM_REGISTER_REPR(IterSumExprNode, [](const IterSumExprNode* node, ReprPrinter* 
   p->Print(NormalizeIterMapToExpr(GetRef<PrimExpr>(node)));
 });
 
+namespace {
+
+IterMapLevel LevelOf(int level, const char* who) {
+  TVM_CHECK(level == 0 || level == 1 || level == 3, ValueError)
+      << who << ": level must be NoCheck (0), Surjective (1) or Bijective (3), got " << level;
+  return static_cast<IterMapLevel>(level);
+}
+
+}  // namespace
+
 TVM_REGISTER_GLOBAL("arith.DetectIterMap")
     .set_body_typed([](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate,
                        int level, bool simplify_trivial_iterators) {
-      TVM_CHECK(level == 0 || level == 1 || level == 3, ValueError)
-          << "detect_iter_map: level must be NoCheck (0), Surjective (1) or Bijective (3), got "
-          << level;
-      return DetectIterMap(indices, iters, static_cast<IterMapLevel>(level), predicate,
+      return DetectIterMap(indices, iters, LevelOf(level, "detect_iter_map"), predicate,
                            simplify_trivial_iterators);
+    });
+
+TVM_REGISTER_GLOBAL("arith.IterMapSimplify")
+    .set_body_typed([](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate,
+                       int level, bool simplify_trivial_iterators) {
+      return IterMapSimplify(indices, iters, LevelOf(level, "iter_map_simplify"), predicate,
+                             simplify_trivial_iterators);
     });
 
 TVM_REGISTER_GLOBAL("arith.NormalizeToIterSum")

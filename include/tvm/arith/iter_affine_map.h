@@ -117,6 +117,16 @@ TVM_DLL IterSumExpr NormalizeToIterSum(const PrimExpr& index, const Map<tir::Var
 /*! \brief The plain expression that a sum of splits stands for. */
 TVM_DLL PrimExpr NormalizeIterMapToExpr(const PrimExpr& expr);
 
+/*!
+ * \brief Indices written by digits, each fused iterator as it was put together; empty if they are
+ * not of the form, with the predicate or, where the map need not be undone, without it.
+ */
+TVM_DLL Array<PrimExpr> IterMapSimplify(const Array<PrimExpr>& indices,
+                                        const Map<tir::Var, Range>& iters,
+                                        IterMapLevel level = IterMapLevel::kSurjective,
+                                        const PrimExpr& predicate = tir::const_true(),
+                                        bool simplify_trivial_iterators = true);
+
 }  // namespace arith
 }  // namespace tvm
 #endif  // TVM_ARITH_ITER_AFFINE_MAP_H_

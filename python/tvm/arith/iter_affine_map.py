@@ -11,7 +11,6 @@ from tvm.ir import PrimExpr, Range
 from tvm.runtime import Object, convert
 
 from . import _ffi_api
-from .analyzer import Analyzer
 
 __all__ = [
     "IterMapExpr",
@@ -189,19 +188,17 @@ def iter_map_simplify(
     check_level: IterMapLevel | int | str = IterMapLevel.Surjective,
     simplify_trivial_iterators: bool = True,
 ) -> list[PrimExpr]:
-    """Indices by digits of loops where they are of that form, and simplified otherwise.
+    """Indices by digits of loops where they are of that form, and as they are otherwise.
 
-    The arguments are those of `detect_iter_map`.
+    Loops that an index divides as a whole stay together: ``(i*16 + j)//32`` is no ``i//2``. The
+    arguments are those of `detect_iter_map`; where it fails because of the predicate, what holds
+    without it is taken, unless the level is ``Bijective``.
     """
-    found = detect_iter_map(
-        indices, input_iters, predicate, check_level, simplify_trivial_iterators
+    level = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else check_level
+    found = _ffi_api.IterMapSimplify(
+        indices, input_iters, convert(predicate), int(level), simplify_trivial_iterators
     )
-    analyzer = Analyzer()
-    for var, bound in input_iters.items():
-        analyzer.bind(var, bound)
-    if len(found.errors):
-        return [analyzer.simplify(index) for index in indices]
-    return [analyzer.simplify(normalize_iter_map_to_expr(index)) for index in found.indices]
+    return list(found) or [convert(index) for index in indices]
 
 
 def inverse_affine_iter_map(

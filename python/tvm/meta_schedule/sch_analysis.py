@@ -28,6 +28,7 @@ __all__ = [
     "loop_kinds",
     "needs_rfactor",
     "needs_tiling",
+    "parallel_sizes",
     "reorder_and_fuse_reduction",
     "root_annotations",
     "thread_tag",
@@ -81,6 +82,20 @@ def loop_kinds(sch: Schedule, block: BlockRV) -> list[str]:
     return [
         kinds.get(frozenset(moved.get(hash(sch.get(loop).loop_var), ())), "O") for loop in loops
     ]
+
+
+def parallel_sizes(sch: Schedule, block: BlockRV) -> list[int]:
+    """Iterations of the outermost loop of a block, of the two outermost, and so on, as far as these
+    could be fused and run at once."""
+    sizes: list[int] = []
+    for loop, kind in zip(sch.get_loops(block), loop_kinds(sch, block)):
+        extent = constant_extent(sch, loop)
+        if kind != "S" or extent is None or int(sch.get(loop).kind) != tir.ForKind.SERIAL:
+            break
+        sizes.append(extent * (sizes[-1] if sizes else 1))
+        if len(sch.get_child_blocks(loop)) > 1:
+            break
+    return sizes
 
 
 def loop_kind(sch: Schedule, loop: LoopRV) -> str:
@@ -178,7 +193,7 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, basic_parall
     basic_parallel : jobs that it needs; shorter sums without reuse of data are left alone.
     """
     node = sch.get(block)
-    if not is_reduction(node) or len(node.writes) != 1:
+    if not is_reduction(node):
         return False
     loops, kinds = sch.get_loops(block), loop_kinds(sch, block)
     extents = [constant_extent(sch, loop) for loop in loops]

@@ -2,6 +2,7 @@
  * \file loops.cc
  * \brief Primitives on loops: split, fuse, reorder, and how they run.
  */
+#include <tvm/arith/iter_affine_map.h>
 #include <tvm/expr/lanes.h>
 
 #include <algorithm>
@@ -86,8 +87,31 @@ void TidyPredicate(Tree* tree, Id id, bool simplify) {
   block->predicate = conditions;
 }
 
+/*! \brief The values of a block's variables written as digits of the loops around it. */
+Array<PrimExpr> Tidied(const Tree& tree, Id id, const Array<PrimExpr>& before,
+                       bool preserve_unit_iters) {
+  const BlockItem& block = tree.block(id);
+  Map<Var, Range> loops;
+  for (Id loop : tree.LoopsAbove(id)) loops.Set(tree.loop(loop).var, tree.loop(loop).range());
+  PrimExpr predicate = const_true();
+  for (const PrimExpr& condition : block.predicate) predicate = predicate && condition;
+  Array<PrimExpr> digits =
+      arith::IterMapSimplify(block.iter_values, loops, arith::IterMapLevel::kSurjective, predicate,
+                             /*simplify_trivial_iterators=*/!preserve_unit_iters);
+  if (!digits.empty()) return digits;
+  LoopAnalyzer analyzer(tree, id, /*fold_unit_loops=*/false);
+  for (const PrimExpr& value : block.iter_values) {
+    const PrimExpr& old = before[static_cast<int64_t>(digits.size())];
+    // Where a loop was the value, its parts stand there as they were put together.
+    bool keep = value.same_as(old) || old.as<VarNode>();
+    digits.push_back(keep ? value : analyzer.Simplify(value));
+  }
+  return digits;
+}
+
 /*! \brief Put `values` in below `top`, and run the blocks there only if a condition holds. */
-void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) {
+void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition,
+           bool preserve_unit_iters) {
   std::unordered_map<Id, Array<PrimExpr>> before;
   for (Id id : tree->BlocksBelow(top)) before[id] = tree->block(id).iter_values;
   tree->ReplaceVars(top, values);
@@ -100,15 +124,7 @@ void PutIn(Tree* tree, Id top, const VarMap& values, const PrimExpr& condition) 
       continue;
     }
     if (condition.defined()) tree->EditBlock(unit)->predicate.push_back(condition);
-    LoopAnalyzer analyzer(*tree, unit, /*fold_unit_loops=*/false);
-    Array<PrimExpr> tidied;
-    for (const PrimExpr& value : tree->block(unit).iter_values) {
-      const PrimExpr& old = before[unit][static_cast<int64_t>(tidied.size())];
-      // Where a loop was the value, its parts stand there as they were put together.
-      bool keep = value.same_as(old) || old.as<VarNode>();
-      tidied.push_back(keep ? value : analyzer.Simplify(value));
-    }
-    tree->EditBlock(unit)->iter_values = tidied;
+    tree->EditBlock(unit)->iter_values = Tidied(*tree, unit, before[unit], preserve_unit_iters);
     TidyPredicate(tree, unit, false);
   }
 }
@@ -164,7 +180,8 @@ Ids Split(Tree* tree, Id id, Array<PrimExpr> factors, const std::string& given,
   tree->Replace(loop.parent, id, parts[0]);
   tree->Nest(parts, loop.children);
   PrimExpr shifted = is_zero(loop.min) ? value : loop.min + value;
-  PutIn(tree, parts.back(), {{loop.var.get(), shifted}}, exact ? PrimExpr() : nested < loop.extent);
+  PutIn(tree, parts.back(), {{loop.var.get(), shifted}}, exact ? PrimExpr() : nested < loop.extent,
+        preserve_unit_iters);
   return parts;
 }
 
@@ -237,7 +254,7 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
   for (size_t i = loops.size(); i-- > 0;) {
     const LoopItem& loop = tree->loop(loops[i]);
     PrimExpr& value = values[loop.var.get()];
-    if (loop.IsUnit() && !preserve_unit_iters) {
+    if (loop.IsUnit()) {
       value = loop.min;
       continue;
     }
@@ -251,7 +268,7 @@ Id Fuse(Tree* tree, const Ids& loops, bool preserve_unit_iters) {
   Ids inner = (*tree)[loops.back()].children;
   tree->Replace(first.parent, loops[0], fused);
   tree->SetChildren(fused, inner);
-  PutIn(tree, fused, values, PrimExpr());
+  PutIn(tree, fused, values, PrimExpr(), preserve_unit_iters);
   return fused;
 }
 

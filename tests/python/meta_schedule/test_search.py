@@ -144,8 +144,19 @@ def test_parallelism_is_mutated() -> None:
     trace = _traces()[0]
     seeded = {str(ms.mutator.MutateTileSize().apply(trace, 7)) for _ in range(5)}
     assert len(seeded) == 1
-    texts = {str(ms.mutator.MutateParallel(4).apply(trace)) for _ in range(20)}
-    assert len(texts) > 1 and all("meta_schedule.parallel" in text for text in texts)
+    # Jobs that one, two and three loops make; 16 are reached with the second loop already.
+    sch = tir.Schedule(matmul_module(64, 64, 8))
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i_0, i_1 = sch.split(i, factors=sch.sample_perfect_tile(i, 2, decision=[8, 8]))
+    j_0, j_1 = sch.split(j, factors=sch.sample_perfect_tile(j, 2, decision=[4, 16]))
+    sch.reorder(i_0, j_0, k, i_1, j_1)
+    sch.annotate(sch.get_block("root"), "meta_schedule.parallel", 16)
+    mutator = ms.mutator.MutateParallel(max_jobs_per_core=64)
+    generator = ms.space_generator.PostOrderApply([], [], {mutator: 1.0})
+    ms.TuneContext(matmul_module(64, 64, 8), target=TARGET, space_generator=generator)
+    limits = {int(mutator.apply(sch.trace).insts[-1].inputs[1]) for _ in range(40)}
+    assert limits == {8}
 
 
 def _tune(scheduler: Any, weights: list[float], trials: int) -> tuple[Any, Any]:

@@ -13,6 +13,8 @@ from testing_traces import TARGET, matmul_module, outputs_of, shifted_matmul_mod
 from tvm import meta_schedule as ms
 from tvm import tir
 from tvm.ir import IRModule
+from tvm.script import tir as T
+from tvm.target import Target
 
 MODULES: dict[str, Callable[[], IRModule]] = {
     "matmul": matmul_module,
@@ -89,6 +91,52 @@ def test_marks_of_one_function_stay_in_it() -> None:
     assert ms.postproc.RewriteParallelVectorizeUnroll().apply(sch)
     for name in functions:
         assert "T.parallel(" in str(IRModule({"main": sch.mod[name]}))
+
+
+def test_loops_are_fused_until_there_are_more_jobs_than_the_limit() -> None:
+    for limit, jobs in ((16, 32), (32, 32 * 32), (1000, 32 * 32)):
+        sch = tir.Schedule(matmul_module(32, 32, 32))
+        sch.annotate(sch.get_block("root"), "meta_schedule.parallel", limit)
+        assert ms.postproc.RewriteParallelVectorizeUnroll().apply(sch)
+        assert f"T.parallel({jobs})" in str(sch.mod)
+
+
+def test_a_schedule_function_knows_the_name_asked_for() -> None:
+    names = []
+
+    def schedule(sch: tir.Schedule) -> bool:
+        names.append(str(sch.mod.attrs["task_name"]))
+        return True
+
+    database = ms.database.create("schedule", schedule)
+    assert database.query_schedule(matmul_module(), Target("llvm"), "dense") is not None
+    assert names == ["dense"]
+
+
+def test_partial_results_of_several_outputs() -> None:
+    @T.prim_func
+    def argmax(
+        index: T.Buffer((4, 1024), "int32"),
+        value: T.Buffer((4, 1024), "float32"),
+        best: T.Buffer((4,), "int32"),
+        most: T.Buffer((4,), "float32"),
+    ) -> None:
+        for i, k in T.grid(4, 1024):
+            with T.block("most"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    best[vi] = -1
+                    most[vi] = T.min_value("float32")
+                old: T.int32 = T.Select(most[vi] >= value[vi, vk], best[vi], index[vi, vk])
+                largest: T.float32 = T.Select(most[vi] >= value[vi, vk], most[vi], value[vi, vk])
+                best[vi] = old
+                most[vi] = largest
+
+    rule = ms.schedule_rule.AddRFactor(max_jobs_per_core=16, max_innermost_factor=64)
+    generator = ms.space_generator.PostOrderApply([rule], [], {})
+    mod = IRModule({"main": argmax.with_attr("global_symbol", "main")})
+    context = ms.TuneContext(mod, target=Target("llvm -num-cores=8"), space_generator=generator)
+    assert len(context.generate_design_space()) == 3
 
 
 def test_blocks_with_a_rule_of_their_own() -> None:

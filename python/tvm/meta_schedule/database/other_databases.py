@@ -78,7 +78,8 @@ class ScheduleFnDatabase(_ReadOnly):
 
     Parameters
     ----------
-    schedule_fn : takes a schedule and returns whether it scheduled it.
+    schedule_fn : takes a schedule and returns whether it scheduled it. The schedule's module has
+        the name that is asked for as attribute "task_name".
     """
 
     def __init__(self, schedule_fn: Callable[[tir.Schedule], Any]) -> None:
@@ -87,7 +88,7 @@ class ScheduleFnDatabase(_ReadOnly):
     def query_tuning_record(
         self, mod: IRModule, target: Target, workload_name: str = "main"
     ) -> TuningRecord | None:
-        sch = tir.Schedule(normalize_mod(mod))
+        sch = tir.Schedule(normalize_mod(mod).with_attr("task_name", workload_name))
         if not self.schedule_fn(sch):
             return None
         return TuningRecord(sch.trace, Workload(mod), None, target, None)

@@ -7,8 +7,9 @@ from typing import Any
 
 from tvm import tir
 from tvm.runtime import Object
-from tvm.tir.schedule import Instruction, Trace
+from tvm.tir.schedule import BlockRV, Instruction, Schedule, Trace
 
+from ..sch_analysis import all_blocks, parallel_sizes
 from .mutator import Mutator
 
 __all__ = [
@@ -131,17 +132,14 @@ class MutateComputeLocation(_Random):
         }
         Trace(insts[:end], before).apply_to_schedule(sch, remove_postproc=True)
         [block] = wanted.inputs
-        twins = (
-            twin
-            for inst, done in zip(insts, sch.trace.insts)
-            for output, twin in zip(inst.outputs, done.outputs)
-            if output.same_as(block)
-        )
-        return sch.compute_locations(next(twins))
+        return sch.compute_locations(_twin(trace, sch, block))
 
 
 class MutateParallel(_Random):
-    """Allows another number of jobs at once.
+    """Fuses another number of loops into jobs that run at once.
+
+    The new limit is drawn among the numbers of jobs that fusing one more loop makes: one of those
+    that are reached with the same loops of every block, and none that the old one's loops reach.
 
     Parameters
     ----------
@@ -152,9 +150,11 @@ class MutateParallel(_Random):
         super().__init__()
         self.max_jobs_per_core = max_jobs_per_core
         self._cores = 1
+        self._mod: Any = None
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         super()._initialize_with_tune_context(context)
+        self._mod = context.mod
         cores = None if context.target is None else context.target.attrs.get("num-cores")
         self._cores = 1 if cores is None else int(cores)
 
@@ -167,18 +167,53 @@ class MutateParallel(_Random):
             if str(inst.kind.name) == "Annotate"
             and str(inst.arguments["ann_key"]) == "meta_schedule.parallel"
         ]
-        if not places:
+        if not places or self._mod is None:
             return None
         place = rng.choice(places)
         inst = insts[place]
-        now = _number(inst.arguments["ann_val"])
-        limits = [self._cores * jobs for jobs in range(1, self.max_jobs_per_core + 1)]
-        others = [limit for limit in limits if limit != now]
+        others = self._limits(trace, inst.inputs[0], _number(inst.arguments["ann_val"]))
         if not others:
             return None
         arguments = {**inst.arguments, "ann_val": rng.choice(others)}
         insts[place] = Instruction.of(inst.kind, arguments, list(inst.outputs))
         return Trace(insts, dict(trace.decisions.items()))
+
+    def _limits(self, trace: Trace, root: Any, now: int) -> list[int]:
+        sch = tir.Schedule(self._mod)
+        trace.apply_to_schedule(sch, remove_postproc=True)
+        top = sch.get_sref(_twin(trace, sch, root))
+        most = self.max_jobs_per_core * self._cores
+        sizes = []
+        for block, _ in all_blocks(sch):
+            if _root_of(sch, block).same_as(top):
+                sizes.append([size for size in parallel_sizes(sch, block) if size <= most])
+        plans: dict[tuple[int, ...], int] = {}
+        for limit in sorted({size for of_block in sizes for size in of_block}):
+            plans[tuple(_loops_below(of_block, limit) for of_block in sizes)] = limit
+        plans.pop(tuple(_loops_below(of_block, now) for of_block in sizes), None)
+        return sorted(plans.values())
+
+
+def _loops_below(sizes: list[int], limit: int) -> int:
+    """How many loops make fewer jobs than a limit."""
+    return sum(size < limit for size in sizes)
+
+
+def _root_of(sch: Schedule, block: BlockRV) -> Any:
+    sref = sch.get_sref(block)
+    while sref.parent is not None:
+        sref = sref.parent
+    return sref
+
+
+def _twin(trace: Trace, sch: Schedule, output: Any) -> Any:
+    """What the schedule to which a trace was applied has in the place of a result of the trace."""
+    return next(
+        twin
+        for inst, done in zip(trace.insts, sch.trace.insts)
+        for old, twin in zip(inst.outputs, done.outputs)
+        if old.same_as(output)
+    )
 
 
 class MutateThreadBinding(_Random):

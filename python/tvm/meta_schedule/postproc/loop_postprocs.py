@@ -14,6 +14,7 @@ from ..sch_analysis import (
     constant_extent,
     is_reduction,
     loop_kinds,
+    parallel_sizes,
     root_annotations,
 )
 from .postproc import Postproc
@@ -111,22 +112,18 @@ class RewriteParallelVectorizeUnroll(Postproc):
 
     @staticmethod
     def _fuse_parallel(sch: Schedule, block: BlockRV, loops: list[LoopRV], limit: int) -> bool:
-        """Run the outer independent loops on threads; whether the outermost loop is such a one."""
+        """Run the outer independent loops on threads, up to the first that exceeds the limit.
+
+        Returns
+        -------
+        Whether the outermost loop is such a one.
+        """
         if limit <= 0:
             return False
         if int(sch.get(loops[0]).kind) == tir.ForKind.PARALLEL:
             return True
-        kinds = loop_kinds(sch, block)
-        product, count = 1, 0
-        for loop, kind in zip(loops, kinds):
-            extent = constant_extent(sch, loop)
-            serial = int(sch.get(loop).kind) == tir.ForKind.SERIAL
-            if kind != "S" or extent is None or not serial or product * extent > limit:
-                break
-            product *= extent
-            count += 1
-            if len(sch.get_child_blocks(loop)) > 1:
-                break
+        sizes = parallel_sizes(sch, block)
+        count = min(sum(size <= limit for size in sizes) + 1, len(sizes))
         for size in range(count, 0, -1):
             trial = sch.copy()
             try:
