@@ -36,6 +36,7 @@ __all__ = [
     "ExternFunc",
     "Function",
     "GlobalVar",
+    "Id",
     "If",
     "MatchCast",
     "PrimValue",
@@ -73,6 +74,32 @@ class ExprWithOp(RelayExpr):
         return Call(self, args, attrs)
 
 
+class Id:
+    """Who a variable is, whatever its name: equal of one variable only.
+
+    Parameters
+    ----------
+    var : the variable.
+    """
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+
+    @property
+    def name_hint(self) -> str:
+        """The name of the variable."""
+        return str(self.var.name_hint)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Id) and self.var.same_as(other.var)
+
+    def __hash__(self) -> int:
+        return hash(self.var)
+
+    def __repr__(self) -> str:
+        return f"Id({self.name_hint})"
+
+
 @register_object("relax.expr.Var")
 class Var(ExprWithOp):
     """A variable.
@@ -91,6 +118,11 @@ class Var(ExprWithOp):
         self.__init_handle_by_constructor__(
             _ffi_api.Var, name_hint, _checked_info("Var", struct_info)
         )
+
+    @property
+    def vid(self) -> Id:
+        """Who the variable is."""
+        return Id(self)
 
 
 @register_object("relax.expr.DataflowVar")

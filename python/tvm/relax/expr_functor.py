@@ -25,6 +25,7 @@ from .expr import (
     DataTypeImm,
     ExternFunc,
     Function,
+    Id,
     If,
     MatchCast,
     PrimValue,
@@ -317,6 +318,10 @@ def map_struct_info(
     return info
 
 
+def _variable(var: Var | Id) -> Var:
+    return var.var if isinstance(var, Id) else var
+
+
 class PyExprMutator:
     """Builds an expression anew; what does not change comes back as the same object.
 
@@ -537,12 +542,13 @@ class PyExprMutator:
         """What becomes of a scalar expression, such as an extent."""
         return expr
 
-    def set_var_remap(self, var: Var, new: RelayExpr) -> None:
-        """Say what stands for a variable from now on."""
-        self._remap[var] = new
+    def set_var_remap(self, var: Var | Id, new: RelayExpr) -> None:
+        """Say what stands for a variable, or for the one of this ``vid``, from now on."""
+        self._remap[_variable(var)] = new
 
-    def get_var_remap(self, var: Var) -> RelayExpr:
-        """What stands for a variable; itself if nothing else was said."""
+    def get_var_remap(self, var: Var | Id) -> RelayExpr:
+        """What stands for a variable, or for the one of this ``vid``; itself by default."""
+        var = _variable(var)
         return self._remap.get(var, var)
 
     def lookup_binding(self, var: Var) -> RelayExpr | None:

@@ -130,7 +130,7 @@ class Network:
 
 def test_training_a_network():
     setup = training.SetupTrainer(
-        loss.CrossEntropyLoss(), optimizer.SGD(0.5), [_info(4, dtype="int64")]
+        loss.CrossEntropyLoss(), optimizer.SGD(0.5), [_info(4, 5), _info(4, dtype="int64")]
     )
     mod = setup(Network)
     names = {str(gvar.name_hint) for gvar in mod.get_global_vars()}
@@ -181,7 +181,7 @@ def test_states_are_updated():
                 R.output(out, new)
             return out, new
 
-    mod = training.SetupTrainer(loss.MSELoss(), optimizer.Adam(0.1), [_info(2, 2)])(Counting)
+    mod = training.SetupTrainer(loss.MSELoss(), optimizer.Adam(0.1), [_info(2, 2)] * 2)(Counting)
     machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
     trainer = training.Trainer(mod, machine, tvm.cpu())
     trainer.xaiver_uniform_init_params(seed=0)
@@ -193,7 +193,7 @@ def test_states_are_updated():
 
 def test_a_module_that_says_nothing_is_refused():
     with pytest.raises(ValueError, match='"param_num" of the module'):
-        training.SetupTrainer(loss.MSELoss(), optimizer.SGD(0.1), [_info(4, 5)])(
+        training.SetupTrainer(loss.MSELoss(), optimizer.SGD(0.1), [_info(4, 5)] * 2)(
             Network.without_attr("param_num")
         )
     with pytest.raises(ValueError, match="make it by SetupTrainer"):

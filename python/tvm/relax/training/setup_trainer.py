@@ -57,7 +57,7 @@ def SetupTrainer(
 
     Parameters
     ----------
-    loss_args : struct info of what the loss takes behind the predictions.
+    loss_args : struct info of what the loss takes, the predictions first.
     legalize : make kernels of operators.
 
     Raises
@@ -69,7 +69,7 @@ def SetupTrainer(
     result = backbone.ret_struct_info
     fields = list(result.fields) if isinstance(result, TupleStructInfo) else [result]
     predictions = fields[: len(fields) - state_num]
-    losses = loss(*predictions, *loss_args)
+    losses = loss(*loss_args)
     mod = DecomposeOpsForTraining(BACKBONE)(mod)
     mod = AppendLoss(BACKBONE, losses, len(predictions))(mod)
     func = mod[f"{BACKBONE}_loss"]
