@@ -1,5 +1,6 @@
 """The graph level: networks as functions of tensors, their passes, and their execution."""
 
+from tvm.ir import SourceName, Span
 from tvm.runtime.relax_vm import (
     Executable,
     VirtualMachine,
@@ -14,6 +15,7 @@ from . import (
     dpl,
     expr,
     expr_functor,
+    frontend,
     op,
     struct_info,
     training,
@@ -51,6 +53,7 @@ from .expr import (
     Var,
     VarBinding,
     const,
+    extern,
     get_shape_of,
 )
 from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
@@ -114,6 +117,8 @@ __all__ = [
     "ShapeExpr",
     "ShapeStructInfo",
     "ShapeType",
+    "SourceName",
+    "Span",
     "StringImm",
     "StructInfo",
     "TensorStructInfo",
@@ -136,9 +141,11 @@ __all__ = [
     "call_tir_inplace",
     "call_tir_with_grad",
     "const",
+    "extern",
     "dpl",
     "expr",
     "expr_functor",
+    "frontend",
     "extract_tasks",
     "fused_groups",
     "get_pipeline",

@@ -48,6 +48,7 @@ __all__ = [
     "Var",
     "VarBinding",
     "const",
+    "extern",
     "dict_attrs",
     "get_shape_of",
     "rearranged",
@@ -474,6 +475,11 @@ def const(
             f"{static_shape(info)}"
         )
     return Constant(data)
+
+
+def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
+    """A function of the runtime's registry, by name; see :class:`ExternFunc`."""
+    return ExternFunc(name, struct_info)
 
 
 def get_shape_of(expr: RelayExpr) -> RelayExpr:

@@ -18,12 +18,15 @@ __all__ = [
     "get",
     "register",
     "register_alter_op_layout",
+    "register_broadcast_schedule",
     "register_compute",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
+    "register_injective_schedule",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_pattern",
+    "register_reduce_schedule",
 ]
 
 
@@ -87,6 +90,36 @@ operands are in it, or 2 for never; the type that is accumulated in; and that of
 def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> Any:
     """How an operator fuses."""
     return register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def _fuses_by_default(op_name: str, pattern: OpPattern) -> None:
+    if get(op_name).get_attr("TOpPattern") is None:
+        register_pattern(op_name, pattern)
+
+
+def register_injective_schedule(op_name: str, level: int = 10) -> None:
+    """Say that each element of the result is computed by itself, from elements at any places.
+
+    The operator's kernels get the library's schedule for that, and it fuses as `INJECTIVE` unless
+    :func:`register_pattern` has said otherwise.
+    """
+    _fuses_by_default(op_name, OpPattern.INJECTIVE)
+
+
+def register_broadcast_schedule(op_name: str, level: int = 10) -> None:
+    """Say that each element of the result is computed from those at its place, as in broadcasts.
+
+    As :func:`register_injective_schedule`, with the pattern `BROADCAST`.
+    """
+    _fuses_by_default(op_name, OpPattern.BROADCAST)
+
+
+def register_reduce_schedule(op_name: str, level: int = 10) -> None:
+    """Say that the result is made of reductions along axes.
+
+    As :func:`register_injective_schedule`, with the pattern `COMM_REDUCE`.
+    """
+    _fuses_by_default(op_name, OpPattern.COMM_REDUCE)
 
 
 def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
