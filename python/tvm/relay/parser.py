@@ -580,7 +580,11 @@ class _Parser:
         return result
 
     def whole(self) -> RelayExpr:
-        """One expression that is all there is."""
+        """One expression that is all there is, behind its free variables."""
+        while self._accept("free_var"):
+            name = self._take().text[1:]
+            self._vars[0][name] = Var(name, self.type() if self._accept(":") else None)
+            self._take(";")
         result = self.body()
         if self._next.kind != "end":
             raise self._fail(f"unexpected `{self._next.text}`")

@@ -138,3 +138,16 @@ def test_a_warning_names_what_has_no_kernel():
     with pytest.warns(UserWarning, match="no legalization of relax.reshape"):
         relax.transform.LegalizeOps(enable_warning=True)(mod)
     assert relax.transform.FuseOps(fuse_opt_level=0)(mod).same_as(mod)
+
+
+def test_several_new_axes_are_one_kernel_without_buffers_between():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.expand_dims(x, [-1, 1, 2])))
+    mod = relax.transform.LegalizeOps()(builder.get())
+    assert not len(mod["expand_dims"].body.block.alloc_buffers)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    found = machine["main"](tvm.nd.array(data)).numpy()
+    np.testing.assert_array_equal(found, np.expand_dims(data, (-1, 1, 2)))

@@ -244,3 +244,20 @@ def test_modules_that_lie_within_others():
     assert relay.op.tensor.add is relay.add
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = relay.nothing
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_depthwise_weights_with_several_filters_a_channel(rank):
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(1, 4, *[6] * rank)).astype("float32")
+    w = rng.normal(size=(4, 3, *[3] * rank)).astype("float32")
+    data, weight = relay.var("x", shape=x.shape), relay.var("w", shape=w.shape)
+    call = getattr(relay.nn, f"conv{rank}d")(
+        data, weight, groups=4, channels=12, kernel_size=(3,) * rank
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(x[0], (3,) * rank, tuple(range(1, rank + 1)))
+    letters = "uvw"[:rank]
+    places = "xyz"[:rank]
+    wanted = np.einsum(f"c{places}{letters},cm{letters}->cm{places}", windows, w)
+    found = run(call, x, w)
+    np.testing.assert_allclose(found[0], wanted.reshape(12, *[4] * rank), rtol=1e-4, atol=1e-5)

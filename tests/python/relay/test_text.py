@@ -85,3 +85,18 @@ def test_functions_write_texts_too():
     assert relay.astext(func) == func.astext()
     assert "omitted" in relay.pretty_print(func)
     assert relay.astext(func, annotate=lambda expr: "noted").count("noted") > 0
+
+
+def test_free_variables_are_declared_before_an_expression():
+    x, y = relay.var("x", shape=(3, 2)), relay.var("y")
+    expr = relay.add(x, y)
+    assert expr.astext().splitlines()[1:] == [
+        "free_var %x: Tensor[(3, 2), float32];",
+        "free_var %y;",
+        "add(%x, %y)",
+    ]
+    back = relay.parse_expr(expr.astext())
+    tvm.ir.assert_structural_equal(back, expr, map_free_vars=True)
+    inside = relay.Function([x], expr)
+    assert inside.astext().count("free_var") == 1
+    tvm.ir.assert_structural_equal(relay.fromtext(inside.astext()), inside, map_free_vars=True)
