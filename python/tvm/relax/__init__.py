@@ -56,7 +56,7 @@ from .expr import (
     extern,
     get_shape_of,
 )
-from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
+from .expr_functor import ExprFunctor, ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
 from .extract import extract_tasks
 from .fused_group import FusedGroup, fused_groups
 from .op import (
@@ -94,6 +94,7 @@ __all__ = [
     "ExecBuilder",
     "Executable",
     "Expr",
+    "ExprFunctor",
     "ExprVisitor",
     "ExprWithOp",
     "ExternFunc",

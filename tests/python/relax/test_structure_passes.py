@@ -205,3 +205,22 @@ def test_a_mutator_is_told_what_stands_for_a_variable():
     np.testing.assert_allclose(vm["main"](tvm.nd.array(x)).numpy(), (np.maximum(x, 0) + 1) * x)
     first, second = (binding.var for binding in Mod["main"].body.blocks[0].bindings)
     assert first.vid == first.vid and first.vid != second.vid and first.vid.name_hint == "y"
+
+
+def test_a_function_of_expressions_is_defined_kind_by_kind():
+    class Depth(relax.ExprFunctor):
+        def visit_call_(self, op):
+            return 1 + max(map(self.visit_expr, op.args))
+
+        def visit_var_(self, op):
+            return 0
+
+        def visit_var_binding_(self, binding):
+            return self.visit_expr(binding.value)
+
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    call = relax.op.add(relax.op.exp(x), x)
+    assert Depth().visit_expr(call) == 2
+    assert Depth().visit_binding(relax.VarBinding(x, call)) == 2
+    with pytest.raises(TypeError, match="not defined for Constant; add a method visit_constant_"):
+        Depth().visit_expr(relax.const(1))

@@ -17,6 +17,7 @@ from .op import (
     register_compute,
     register_convert_op_layout,
     register_fake_quantization_to_integer,
+    register_gradient,
     register_injective_schedule,
     register_legalize,
     register_mixed_precision_conversion,

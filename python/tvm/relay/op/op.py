@@ -22,6 +22,7 @@ __all__ = [
     "register_compute",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
+    "register_gradient",
     "register_injective_schedule",
     "register_legalize",
     "register_mixed_precision_conversion",
@@ -84,6 +85,14 @@ operator; also a decorator.
 
 The function gets a call and the lower type, and returns a list: 0 for always in it, 1 where the
 operands are in it, or 2 for never; the type that is accumulated in; and that of the result.
+"""
+
+
+register_gradient = _attr("FPrimalGradient")
+register_gradient.__doc__ = """The derivatives of an operator, for `gradient`; also a decorator.
+
+The function gets the call and the derivative by its result, which is a tuple where that is one, and
+returns a list of the derivatives by each operand.
 """
 
 

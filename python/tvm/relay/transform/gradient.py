@@ -163,7 +163,12 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
             give(body, path, ones(list(type_.shape), str(type_.dtype)))
     for node in reversed(order):
         if isinstance(node, Call):
-            for path, head in heads.get(node, {}).items():
+            known = heads.get(node, {})
+            own = node.op.get_attr("FPrimalGradient") if isinstance(node.op, Op) else None
+            if own is not None and known:
+                _pull_back_by(own, node, known, give)
+                continue
+            for path, head in known.items():
                 _pull_back(node, path, head, give)
         elif node in heads and not isinstance(node, Var):
             raise error.ValueError(
@@ -212,6 +217,34 @@ def _pull_back(
             if "float" in str(type_.dtype):
                 name = _partial(row.name, path, (place, *inner), len(call.args))
                 give(arg, inner, make(name, [*call.args, head], **settings_of(call)))
+
+
+def _pull_back_by(
+    function: Callable[[Call, RelayExpr], Sequence[RelayExpr]],
+    call: Call,
+    heads: dict[Path, RelayExpr],
+    give: Callable[[RelayExpr, Path, RelayExpr], None],
+) -> None:
+    """Give the operands what the operator's own function says that the derivatives are."""
+
+    def whole(type_: Type, path: Path) -> RelayExpr:
+        if isinstance(type_, TupleType):
+            return Tuple([whole(field, (*path, k)) for k, field in enumerate(type_.fields)])
+        return heads[path] if path in heads else zeros(list(type_.shape), str(type_.dtype))
+
+    found = list(function(call, whole(call.checked_type, ())))
+    if len(found) != len(call.args):
+        raise error.ValueError(
+            f"relay.gradient: the gradient of {call.op.name} gives {len(found)} derivatives, of "
+            f"{len(call.args)} operands"
+        )
+    for arg, value in zip(call.args, found):
+        for path, type_ in _leaves(arg.checked_type):
+            if "float" in str(type_.dtype):
+                part = value
+                for place in path:
+                    part = TupleGetItem(part, place)
+                give(arg, path, part)
 
 
 def _summed_from_behind(call: Call, head: RelayExpr) -> RelayExpr:
