@@ -328,7 +328,8 @@ def _gather(call: relax.Call, args: list[Any], s: Settings) -> Any:
 
 @_writer("scatter_elements")
 def _scatter(call: relax.Call, args: list[Any], s: Settings) -> Any:
-    return op.scatter_elements(*args, axis=s["axis"], reduction=s["reduction"])
+    data, indices, updates = args
+    return op.scatter_elements(data, indices, updates, s["axis"], s["reduction"])
 
 
 @_writer("tril", "triu")
