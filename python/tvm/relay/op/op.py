@@ -27,6 +27,7 @@ __all__ = [
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_pattern",
+    "register_qnn_legalize",
     "register_reduce_schedule",
 ]
 
@@ -65,6 +66,13 @@ register_legalize.__doc__ = """How `Legalize` rewrites calls; also a decorator.
 The function gets the attributes, operands and types, and returns a new expression or None.
 """
 
+
+register_qnn_legalize = _attr("FTVMQnnLegalize")
+register_qnn_legalize.__doc__ = """How `relay.qnn.transform.Legalize` rewrites calls; also a
+decorator.
+
+The function gets the attributes, operands and types, and returns a new expression or None.
+"""
 
 register_alter_op_layout = _attr("FTVMAlterOpLayout")
 register_alter_op_layout.__doc__ = """How `AlterOpLayout` rewrites calls; also a decorator.
