@@ -152,3 +152,10 @@ def test_a_te_function_without_a_name():
     assert "lambda" in [str(gvar.name_hint) for gvar in mod.get_global_vars()]
     machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
     np.testing.assert_allclose(machine["main"](tvm.nd.array(np.ones(3, "float32"))).numpy(), 2)
+
+
+def test_settings_that_are_not_given_are_none():
+    call = op.permute_dims(relax.Var("x", INFO))
+    assert call.attrs.axes is None and "axes" not in call.attrs
+    with pytest.raises(AttributeError, match="there is no attribute 'axis_of_nothing'"):
+        _ = call.attrs.axis_of_nothing
