@@ -147,9 +147,12 @@ def moved(name: str) -> str | None:
 
 
 def hints_for(module: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that says where the names of its other versions went."""
+    """A module's ``__getattr__``, which has the modules of `WITHIN` that are to be in it, and says
+    where the names of its other versions went."""
 
     def find(name: str) -> Any:
+        if f"{module}.{name}" in WITHIN:
+            return importlib.import_module(f"{module}.{name}")
         hint = moved(f"{module}.{name}")
         raise AttributeError(hint or f"module {module!r} has no attribute {name!r}")
 

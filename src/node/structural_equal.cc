@@ -10,6 +10,8 @@
 #include <functional>
 #include <unordered_map>
 
+#include "float32_bits.h"
+
 namespace tvm {
 namespace {
 
@@ -182,7 +184,8 @@ class EqualFinder {
       }
       if (other == nullptr) return OnlyOn(key, true);
       matched.push_back(other_key);
-      if ((key.is_object() && !Equal(key, *other_key, binding)) || !Equal(value, *other, binding)) {
+      if ((key.is_object() && !Equal(key, *other_key, binding)) ||
+          !EqualSetting(value, *other, binding)) {
         Step left = [key = key](const ObjectPath& path) { return path.MapValue(key); };
         Step right = [key = *other_key](const ObjectPath& path) { return path.MapValue(key); };
         return At(left, right);
@@ -195,6 +198,14 @@ class EqualFinder {
       }
     }
     return Differ(std::to_string(lhs->size()) + " vs. " + std::to_string(rhs->size()) + " entries");
+  }
+
+  // Numbers among settings are often float32 that came through a text or another width: 1e-5 and
+  // the float32 next to it are one epsilon.
+  bool EqualSetting(const Any& lhs, const Any& rhs, bool binding) {
+    bool floats = lhs.type_code() == kTVMFloat && rhs.type_code() == kTVMFloat;
+    if (floats && Float32Bits(lhs.raw().v_float64) == Float32Bits(rhs.raw().v_float64)) return true;
+    return Equal(lhs, rhs, binding);
   }
 
   /*! \brief An entry that one map has and the other does not. */

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "float32_bits.h"
+
 namespace tvm {
 namespace {
 
@@ -27,6 +29,10 @@ class Hasher {
   uint64_t Hash(const Any& value, bool binding) {
     if (value.is_object()) return HashObject(value.object(), binding);
     if (value.type_code() == kTVMStr) return HashString(value.raw().v_str);
+    // Some floats are equal that only have their float32 in common, so no more of them counts.
+    if (value.type_code() == kTVMFloat) {
+      return HashCombine(kTVMFloat, Float32Bits(value.raw().v_float64));
+    }
     return HashCombine(static_cast<uint64_t>(value.type_code()),
                        static_cast<uint64_t>(value.raw().v_int64));
   }

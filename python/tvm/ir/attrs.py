@@ -55,6 +55,15 @@ def _number(key: str, value: Any) -> int:
     return found
 
 
+_NONE_IF_ABSENT: set[str] = set()
+
+
+def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a call without those that are None, which its attributes then are by name."""
+    _NONE_IF_ABSENT.update(name for name, value in settings.items() if value is None)
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 @tvm._ffi.register_object("DictAttrs")
 class DictAttrs(Attrs):
     """Attributes by name, read like a mapping."""
@@ -77,9 +86,12 @@ class DictAttrs(Attrs):
 
     def __getattr__(self, name: str) -> Any:
         # Only asked for what the class does not have, and for the field of an empty object.
+        # Operators keep no settings that are None.
         if name == "dict" or name.startswith("_"):
             raise AttributeError(f"DictAttrs: there is no attribute {name!r}")
         if name not in self.dict:
+            if name in _NONE_IF_ABSENT:
+                return None
             raise AttributeError(
                 f"DictAttrs: there is no attribute {name!r}; there are {self.keys()}"
             )

@@ -1,5 +1,6 @@
 """The graph level: networks as functions of tensors, their passes, and their execution."""
 
+from tvm.ir import SourceName, Span
 from tvm.runtime.relax_vm import (
     Executable,
     VirtualMachine,
@@ -14,6 +15,7 @@ from . import (
     dpl,
     expr,
     expr_functor,
+    frontend,
     op,
     struct_info,
     training,
@@ -39,6 +41,7 @@ from .expr import (
     ExternFunc,
     Function,
     GlobalVar,
+    Id,
     If,
     MatchCast,
     PrimValue,
@@ -50,9 +53,10 @@ from .expr import (
     Var,
     VarBinding,
     const,
+    extern,
     get_shape_of,
 )
-from .expr_functor import ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
+from .expr_functor import ExprFunctor, ExprVisitor, PyExprMutator, PyExprVisitor, mutator, visitor
 from .extract import extract_tasks
 from .fused_group import FusedGroup, fused_groups
 from .op import (
@@ -90,6 +94,7 @@ __all__ = [
     "ExecBuilder",
     "Executable",
     "Expr",
+    "ExprFunctor",
     "ExprVisitor",
     "ExprWithOp",
     "ExternFunc",
@@ -98,6 +103,7 @@ __all__ = [
     "Function",
     "FusedGroup",
     "GlobalVar",
+    "Id",
     "GroupSchedule",
     "If",
     "MatchCast",
@@ -112,6 +118,8 @@ __all__ = [
     "ShapeExpr",
     "ShapeStructInfo",
     "ShapeType",
+    "SourceName",
+    "Span",
     "StringImm",
     "StructInfo",
     "TensorStructInfo",
@@ -134,9 +142,11 @@ __all__ = [
     "call_tir_inplace",
     "call_tir_with_grad",
     "const",
+    "extern",
     "dpl",
     "expr",
     "expr_functor",
+    "frontend",
     "extract_tasks",
     "fused_groups",
     "get_pipeline",

@@ -11,6 +11,7 @@ import tvm
 from tvm import error, tir
 from tvm._ffi import register_object
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelayExpr, Type
+from tvm.ir.attrs import without_none
 from tvm.ir.script_text import Scriptable
 from tvm.runtime import NDArray, Object
 from tvm.runtime.bfloat16 import patterns_to_float32, to_patterns
@@ -36,6 +37,7 @@ __all__ = [
     "ExternFunc",
     "Function",
     "GlobalVar",
+    "Id",
     "If",
     "MatchCast",
     "PrimValue",
@@ -47,6 +49,7 @@ __all__ = [
     "Var",
     "VarBinding",
     "const",
+    "extern",
     "dict_attrs",
     "get_shape_of",
     "rearranged",
@@ -55,7 +58,7 @@ __all__ = [
 
 def dict_attrs(attrs: Mapping[str, Any] | None) -> DictAttrs:
     """Settings as a ``DictAttrs``; entries that are None are left out."""
-    return DictAttrs({k: v for k, v in (attrs or {}).items() if v is not None})
+    return DictAttrs(without_none(attrs or {}))
 
 
 Expr = RelayExpr
@@ -71,6 +74,32 @@ class ExprWithOp(RelayExpr):
     def __call__(self, *args: RelayExpr, attrs: Mapping[str, Any] | None = None) -> Call:
         """The call of this value, which is a function."""
         return Call(self, args, attrs)
+
+
+class Id:
+    """Who a variable is, whatever its name: equal of one variable only.
+
+    Parameters
+    ----------
+    var : the variable.
+    """
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+
+    @property
+    def name_hint(self) -> str:
+        """The name of the variable."""
+        return str(self.var.name_hint)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Id) and self.var.same_as(other.var)
+
+    def __hash__(self) -> int:
+        return hash(self.var)
+
+    def __repr__(self) -> str:
+        return f"Id({self.name_hint})"
 
 
 @register_object("relax.expr.Var")
@@ -91,6 +120,11 @@ class Var(ExprWithOp):
         self.__init_handle_by_constructor__(
             _ffi_api.Var, name_hint, _checked_info("Var", struct_info)
         )
+
+    @property
+    def vid(self) -> Id:
+        """Who the variable is."""
+        return Id(self)
 
 
 @register_object("relax.expr.DataflowVar")
@@ -442,6 +476,11 @@ def const(
             f"{static_shape(info)}"
         )
     return Constant(data)
+
+
+def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
+    """A function of the runtime's registry, by name; see :class:`ExternFunc`."""
+    return ExternFunc(name, struct_info)
 
 
 def get_shape_of(expr: RelayExpr) -> RelayExpr:

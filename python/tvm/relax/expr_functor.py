@@ -25,6 +25,7 @@ from .expr import (
     DataTypeImm,
     ExternFunc,
     Function,
+    Id,
     If,
     MatchCast,
     PrimValue,
@@ -46,6 +47,7 @@ from .struct_info import (
 )
 
 __all__ = [
+    "ExprFunctor",
     "ExprVisitor",
     "PyExprMutator",
     "PyExprVisitor",
@@ -93,6 +95,54 @@ def visitor(cls: C) -> C:
 def mutator(cls: C) -> C:
     """A decorator that TVM asks for; a class here needs none and is left as it is."""
     return cls
+
+
+class ExprFunctor:
+    """A function of graph expressions, with a method for each kind that it is defined for.
+
+    Names of methods are those of :class:`PyExprVisitor`, and nothing is visited by itself.
+
+    Examples
+    --------
+    >>> class Depth(relax.ExprFunctor):
+    ...     def visit_call_(self, op):
+    ...         return 1 + max(map(self.visit_expr, op.args))
+    ...     def visit_var_(self, op):
+    ...         return 0
+    """
+
+    def _chosen(self, what: object, name: str) -> Any:
+        method = getattr(self, name, None)
+        if method is None:
+            raise error.TypeError(
+                f"{type(self).__name__} is not defined for {type(what).__name__}; add a method "
+                f"{name}"
+            )
+        return method(what)
+
+    def visit_expr(self, expr: RelayExpr) -> Any:
+        """The value for an expression.
+
+        Raises
+        ------
+        TypeError : there is no method for its kind.
+        """
+        return self._chosen(expr, _method_of(expr))
+
+    def visit_binding(self, binding: Binding) -> Any:
+        """The value for a binding of either kind."""
+        cast = isinstance(binding, MatchCast)
+        return self._chosen(binding, "visit_match_cast_" if cast else "visit_var_binding_")
+
+    def visit_binding_block(self, block: BindingBlock) -> Any:
+        """The value for a block of either kind."""
+        dataflow = isinstance(block, DataflowBlock)
+        return self._chosen(block, "visit_dataflow_block_" if dataflow else "visit_binding_block_")
+
+    def visit_var_def(self, var: Var) -> Any:
+        """The value for the definition of a variable of either kind."""
+        dataflow = isinstance(var, DataflowVar)
+        return self._chosen(var, "visit_dataflow_var_def_" if dataflow else "visit_var_def_")
 
 
 class PyExprVisitor:
@@ -317,6 +367,10 @@ def map_struct_info(
     return info
 
 
+def _variable(var: Var | Id) -> Var:
+    return var.var if isinstance(var, Id) else var
+
+
 class PyExprMutator:
     """Builds an expression anew; what does not change comes back as the same object.
 
@@ -537,12 +591,13 @@ class PyExprMutator:
         """What becomes of a scalar expression, such as an extent."""
         return expr
 
-    def set_var_remap(self, var: Var, new: RelayExpr) -> None:
-        """Say what stands for a variable from now on."""
-        self._remap[var] = new
+    def set_var_remap(self, var: Var | Id, new: RelayExpr) -> None:
+        """Say what stands for a variable, or for the one of this ``vid``, from now on."""
+        self._remap[_variable(var)] = new
 
-    def get_var_remap(self, var: Var) -> RelayExpr:
-        """What stands for a variable; itself if nothing else was said."""
+    def get_var_remap(self, var: Var | Id) -> RelayExpr:
+        """What stands for a variable, or for the one of this ``vid``; itself by default."""
+        var = _variable(var)
         return self._remap.get(var, var)
 
     def lookup_binding(self, var: Var) -> RelayExpr | None:

@@ -172,3 +172,11 @@ class OpenExecutable(Executable):
         for module in self._linked:
             executable.link(module)
         executable.export_library(path, fcompile, weights=weights, **options)
+
+    def as_text(self) -> str:
+        """The steps of the program that an exported library has, a line each."""
+        return self._compile_open().as_text()
+
+    def stats(self) -> str:
+        """What an exported library consists of, a line each."""
+        return self._compile_open().stats()

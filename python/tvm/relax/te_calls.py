@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -128,6 +129,8 @@ def te_call(
     """
     settings = dict(kwargs)
     hint = settings.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
+    # Functions without a name are called "<lambda>", which no kernel can be.
+    hint = re.sub(r"\W+", "_", str(hint)).strip("_") or "te_func"
     attrs = settings.pop("primfunc_attrs", None)
     given = _Arguments()
     # Operands that have no name yet get one, as those of any call.

@@ -1,6 +1,7 @@
 """TVM's older spelling of the graph level, over relax."""
 
 import tvm.contrib.graph_executor
+from tvm._older_names import hints_for
 from tvm.ir import SourceName, Span
 from tvm.ir.transform import PassContext as build_config
 
@@ -44,3 +45,5 @@ from .scope_builder import ScopeBuilder
 from .text_printer import astext, pretty_print
 from .ty import *
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
+
+__getattr__ = hints_for(__name__)

@@ -252,7 +252,8 @@ def build(
     target : what to compile for; that of ``with target`` by default.
     params : values of parameters of "main" by name, which become part of the library.
     target_host : what the host's part is compiled for.
-    executor, runtime : `relay.backend.Executor` and `relay.backend.Runtime`, or their names.
+    executor, runtime : `relay.backend.Executor` and `relay.backend.Runtime`, or their names; by
+        default the attributes "executor" and "runtime" of the module.
     mod_name : under which the library gives its executor, loaded or not.
 
     Returns
@@ -268,9 +269,11 @@ def build(
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise error.ValueError("relay.build: memory is planned by relax, without pools")
+    attrs = ir_mod.attrs if isinstance(ir_mod, IRModule) and ir_mod.attrs is not None else {}
     # Both say what builds do, or refuse when they are made.
-    asked = _made(Executor, "executor", executor) or Executor("graph")
-    _made(Runtime, "runtime", runtime)
+    given = attrs.get("executor", None) if executor is None else executor
+    asked = _made(Executor, "executor", given) or Executor("graph")
+    _made(Runtime, "runtime", attrs.get("runtime", None) if runtime is None else runtime)
     if not mod_name.isidentifier() or mod_name in _TAKEN:
         raise error.ValueError(f"relay.build: mod_name '{mod_name}' is no name for a function")
     resolved = target_of(target, target_host)

@@ -121,6 +121,11 @@ class _Printer:
             self._names[var] = f"%{unique}"
         return self._names[var]
 
+    def _declared(self, var: Var) -> str:
+        """The name of a variable with what the program says of its type."""
+        known = var.type_annotation
+        return self.var(var) + ("" if known is None else f": {self.type(known)}")
+
     # Types.
 
     def type(self, type_: Any) -> str:
@@ -316,8 +321,7 @@ class _Printer:
     def pattern(self, pattern: Pattern) -> str:
         """What a value may look like."""
         if isinstance(pattern, PatternVar):
-            known = pattern.var.type_annotation
-            return self.var(pattern.var) + ("" if known is None else f": {self.type(known)}")
+            return self._declared(pattern.var)
         if isinstance(pattern, (PatternConstructor, PatternTuple)):
             parts = ", ".join(self.pattern(p) for p in pattern.patterns)
             if isinstance(pattern, PatternTuple):
@@ -348,10 +352,7 @@ class _Printer:
 
     def function(self, func: Function) -> str:
         """Parameters, result and body of a function."""
-        params = []
-        for param in func.params:
-            known = param.type_annotation
-            params.append(self.var(param) + ("" if known is None else f": {self.type(known)}"))
+        params = [self._declared(param) for param in func.params]
         if func.attrs is not None:
             params += [f"{k}={self.value(v)}" for k, v in func.attrs.items()]
         types = ", ".join(self.type(p) for p in func.type_params)
@@ -379,6 +380,8 @@ class _Printer:
             return self.pattern(expr)
         if isinstance(expr, Clause):
             return self.clause(expr)
+        for var in free_vars(expr) if isinstance(expr, RelayExpr) else ():
+            self._put(f"free_var {self._declared(var)};")
         self.tail(expr)
         return "\n".join(self._lines[0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -195,6 +195,8 @@ class VirtualMachine:
     rt_mod : from ``relax.build`` or ``load_executable``, or a runtime module that holds an
         executable, also one of another machine (`tvm.rpc`).
     device : where the inputs and outputs are; the first of several.
+    memory_cfg : "naive" or "pooled", for all devices or by device, which are one here: memory is
+        planned when a program is compiled.
     profile : taken for programs written for TVM; every machine can profile.
 
     Attributes
@@ -206,8 +208,16 @@ class VirtualMachine:
         self,
         rt_mod: Executable | Module,
         device: Device | Sequence[Device] | None = None,
+        memory_cfg: str | Mapping[Device, str] | None = None,
         profile: bool = False,
     ) -> None:
+        wanted = memory_cfg.values() if isinstance(memory_cfg, Mapping) else [memory_cfg]
+        for kind in wanted:
+            if kind not in (None, "naive", "pooled"):
+                raise ValueError(
+                    f'VirtualMachine: memory_cfg is "naive" or "pooled", or one of them for each '
+                    f"device; got {kind!r}"
+                )
         self._executable = rt_mod.jit() if isinstance(rt_mod, Executable) else Executable(rt_mod)
         first: Any = device[0] if isinstance(device, (list, tuple)) else device
         self.module: Module = self._executable.machine(cpu() if first is None else first)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tvm import error
 
+from .macro import Macro
 from .module import read_definition
 from .reader import DIALECTS, Surroundings
 from .source import Source
@@ -117,3 +118,29 @@ def is_in_class(frame: FrameType) -> bool:
 
 def _read(func: Callable[..., Any], frame: FrameType, check_well_formed: bool) -> Any:
     return func if is_in_class(frame) else read_object(func, frame, check_well_formed)
+
+
+def macro_decorator(name: str) -> Callable[..., Any]:
+    """The decorator of macros of a dialect, such as "T.macro"."""
+
+    def macro(func: Callable[..., Any] | None = None, *, hygienic: bool = True) -> Any:
+        """Decorator: a function whose body is read wherever a function of the dialect calls it.
+
+        Parameters
+        ----------
+        hygienic : names in the body mean what they mean here; otherwise those of the caller come
+            first.
+        """
+        frame = sys._getframe(1)
+
+        def decorate(inner: Callable[..., Any]) -> Macro:
+            if not inspect.isfunction(inner):
+                raise error.TypeError(f"{name} decorates a function, got {type(inner).__name__}")
+            source, around = text_around(inner, frame)
+            definition = source.tree().body[0]
+            assert isinstance(definition, ast.FunctionDef)
+            return Macro(name, source, definition, around, hygienic)
+
+        return decorate if func is None else decorate(func)
+
+    return macro

@@ -539,8 +539,22 @@ class Evaluator(Reader):
             return self.global_var(self.text(self.arguments(node, ("name",), 1)["name"]))
         return None
 
-    def expand(self, macro: Macro, node: ast.Call, bound: inspect.BoundArguments) -> None:
-        """Read the body of a macro here."""
+    def bind_macro(self, macro: Macro, bound: inspect.BoundArguments, caller: Evaluator) -> None:
+        """Make the names known that the body of a macro may use, its parameters among them."""
+        if not macro.hygienic:
+            self._scopes = [dict(scope) for scope in caller._scopes]
+        self._scopes.append({})
+        for name, parameter in macro.signature.parameters.items():
+            if name in bound.arguments:
+                value = bound.arguments[name]
+            elif isinstance(parameter.default, ast.AST):
+                value = self.value(parameter.default)
+            else:
+                value = () if parameter.kind is inspect.Parameter.VAR_POSITIONAL else {}
+            self.define(name, unwrapped(value))
+
+    def expand(self, macro: Macro, node: ast.Call, bound: inspect.BoundArguments) -> Any:
+        """Read the body of a macro here; what it returns, if it does."""
         raise self.error(node, f"{macro!r} stands on a line of its own in a tensor program")
 
     def _let(self, node: ast.Call) -> tir.PrimExpr | None:

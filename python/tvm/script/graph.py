@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -16,6 +17,7 @@ from . import relax_names as R
 from .evaluator import OPERATORS, Dialect, Evaluator, unwrapped
 from .ir_builder.tir.buffers import ScalarType
 from .ir_builder.tir.expressions import meta_var
+from .macro import Macro
 from .options import decorator_options
 from .reader import Surroundings, kind_of
 from .relax_types import StructInfoMaker, SymbolicNames, info_of, naming
@@ -204,6 +206,23 @@ class GraphReader(Evaluator):
         body = relax.SeqExpr(self._blocks, result)
         self._blocks = outer
         return body
+
+    def expand(self, macro: Macro, node: ast.Call, bound: inspect.BoundArguments) -> Any:
+        """Read the body of a macro here, with its parameters bound, and give what it returns."""
+        if macro.dialect != "R.macro":
+            raise self.error(node, f"{macro!r} is for tensor programs, not for graph functions")
+        inner = GraphReader(macro.source, macro.around, self._builder)
+        inner._symbols, inner._blocks = self._symbols, self._blocks
+        # Nothing in it is known to the dataflow block around by its name.
+        inner._outputs = None if self._outputs is None else _Outputs(frozenset())
+        inner.bind_macro(macro, bound, self)
+        *lines, last = macro.definition.body
+        for line in lines:
+            inner._line(line)
+        if isinstance(last, ast.Return) and last.value is not None:
+            return inner._operand(last.value)
+        inner._line(last)
+        return None
 
     def _close(self) -> None:
         block = self._builder.end_block()

@@ -14,19 +14,28 @@ from .source import Source
 
 __all__ = ["Macro"]
 
+_CALLERS = {"T.macro": "a T.prim_func", "R.macro": "an R.function"}
+
 
 class Macro:
-    """A function under ``@T.macro``.
+    """A function under ``@T.macro`` or ``@R.macro``.
 
     Parameters
     ----------
+    dialect : the name of its decorator.
     hygienic : names in the body mean what they mean where the macro is defined; otherwise the names
         of the function that calls it come first.
     """
 
     def __init__(
-        self, source: Source, definition: ast.FunctionDef, around: Surroundings, hygienic: bool
+        self,
+        dialect: str,
+        source: Source,
+        definition: ast.FunctionDef,
+        around: Surroundings,
+        hygienic: bool,
     ) -> None:
+        self.dialect = dialect
         self.source = source
         self.definition = definition
         self.around = around
@@ -60,7 +69,7 @@ class Macro:
         self.signature = inspect.Signature(parameters)
 
     def __repr__(self) -> str:
-        return f"T.macro({self.definition.name})"
+        return f"{self.dialect}({self.definition.name})"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Macro:
         if instance is None:
@@ -71,6 +80,6 @@ class Macro:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise error.TypeError(
-            f"the macro {self.definition.name} is read where a T.prim_func calls it; it does "
-            "nothing when Python runs it"
+            f"the macro {self.definition.name} is read where {_CALLERS[self.dialect]} calls it; it "
+            "does nothing when Python runs it"
         )

@@ -447,18 +447,10 @@ class ProgramReader(Evaluator):
 
     def expand(self, macro: Macro, node: ast.Call, bound: inspect.BoundArguments) -> None:
         """Read the body of a macro here, with its parameters bound."""
+        if macro.dialect != "T.macro":
+            raise self.error(node, f"{macro!r} is for graph functions, not for tensor programs")
         inner = ProgramReader(macro.source, macro.around)
-        if not macro.hygienic:
-            inner._scopes = [dict(scope) for scope in self._scopes]
-        inner._scopes.append({})
-        for name, parameter in macro.signature.parameters.items():
-            if name in bound.arguments:
-                value = bound.arguments[name]
-            elif isinstance(parameter.default, ast.AST):
-                value = inner.value(parameter.default)
-            else:
-                value = () if parameter.kind is inspect.Parameter.VAR_POSITIONAL else {}
-            inner.define(name, unwrapped(value))
+        inner.bind_macro(macro, bound, self)
         inner.lines(macro.definition.body)
 
 

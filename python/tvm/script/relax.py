@@ -6,10 +6,11 @@ import builtins
 from typing import Any
 
 from .annotations import construct
-from .decorate import function_decorator
+from .decorate import function_decorator, macro_decorator
 from .relax_names import *  # noqa: F403
 
 function = function_decorator("R.function")
+macro = macro_decorator("R.macro")
 
 
 def __getattr__(name: builtins.str) -> Any:

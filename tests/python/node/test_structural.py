@@ -144,3 +144,14 @@ def test_make_node_names_wrong_fields():
         tvm.ir.make_node("IntImm", valeu=3)
     with pytest.raises(TypeError, match="IntImm.value: expected int, got str"):
         tvm.ir.make_node("IntImm", value="x")
+
+
+def test_settings_are_equal_as_float32():
+    near = float(np.float32(1e-5))
+    a, b, c = (tvm.ir.make_node("DictAttrs", epsilon=e) for e in (1e-5, near, 2e-5))
+    assert near != 1e-5
+    assert tvm.ir.structural_equal(a, b) and not tvm.ir.structural_equal(a, c)
+    assert tvm.ir.structural_hash(a) == tvm.ir.structural_hash(b)
+    # Numbers of programs are not settings.
+    one, other = (tvm.tir.FloatImm("float64", v) for v in (1.0, 1.0 + 1e-12))
+    assert not tvm.ir.structural_equal(one, other)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax, topi
+from tvm import relax, te, topi
 from tvm.relax import op
 
 INFO = relax.TensorStructInfo((2, 3), "float32")
@@ -140,3 +140,22 @@ def test_tuple_field_out_of_range_is_refused():
     x = relax.Var("x", INFO)
     with pytest.raises(IndexError, match="field 2 of a tuple of 2"):
         relax.TupleGetItem(relax.Tuple([x, x]), 2)
+
+
+def test_a_te_function_without_a_name():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with builder.function("main", [x]):
+        out = builder.emit_te(lambda a: te.compute(a.shape, lambda i: a[i] * 2.0), x)
+        builder.emit_func_output(out)
+    mod = builder.get()
+    assert "lambda" in [str(gvar.name_hint) for gvar in mod.get_global_vars()]
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    np.testing.assert_allclose(machine["main"](tvm.nd.array(np.ones(3, "float32"))).numpy(), 2)
+
+
+def test_settings_that_are_not_given_are_none():
+    call = op.permute_dims(relax.Var("x", INFO))
+    assert call.attrs.axes is None and "axes" not in call.attrs
+    with pytest.raises(AttributeError, match="there is no attribute 'axis_of_nothing'"):
+        _ = call.attrs.axis_of_nothing

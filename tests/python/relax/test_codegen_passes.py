@@ -74,6 +74,22 @@ def test_a_check_sees_the_match() -> None:
     assert usages == {"x": 1, "w": 1, "a": 1, "b": 2, "c": 1}
 
 
+def test_a_part_that_says_how_it_is_made_is_a_value() -> None:
+    product = is_op("relax.matmul")(wildcard(), wildcard())
+    seen: list[PatternCheckContext] = []
+
+    def check(context: PatternCheckContext) -> bool:
+        seen.append(context)
+        return True
+
+    pattern = is_op("relax.nn.relu")(product)
+    rule = FusionPattern("own.product", pattern, {"product": product}, check)
+    FuseOpsByPattern([rule])(Module)
+    call = seen[0].annotated_expr["product"]
+    assert isinstance(call, relax.Call) and call.op.name == "relax.matmul"
+    assert seen[0].matched_bindings[seen[0].value_to_bound_var[call]].same_as(call)
+
+
 def test_attributes_from_a_match() -> None:
     rule = FusionPattern("own.sum", SUM, {}, None, lambda parts: {"alpha": 3})
     assert FuseOpsByPattern([rule])(Module)["fused_relax_add"].attrs["alpha"] == 3

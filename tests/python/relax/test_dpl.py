@@ -307,3 +307,19 @@ def test_what_a_rewritten_call_needed_is_gone() -> None:
 def test_a_function_without_matches_is_given_back() -> None:
     func = Branches["main"]
     assert rewrite_call(is_op("relax.exp")(wildcard()), lambda call, _: call, func).same_as(func)
+
+
+def test_patterns_of_attention_and_layer_norm():
+    from tvm.relax.backend.patterns import make_attention_pattern, make_layer_norm_pattern
+
+    info = relax.TensorStructInfo((1, 4, 2, 8), "float32")
+    q, k, v = (relax.Var(name, info) for name in "qkv")
+    bias = relax.Var("b", relax.TensorStructInfo((1, 2, 4, 4), "float32"))
+    plain, parts = make_attention_pattern()
+    assert plain.match(relax.op.nn.attention(q, k, v)) and set(parts) == {"query", "key", "value"}
+    biased, parts = make_attention_pattern(with_bias=True)
+    call = relax.op.nn.attention(q, k, v, bias)
+    assert biased.extract_matched_expr(call)[parts["bias"]].same_as(bias)
+    assert not plain.match(call)
+    scale = relax.Var("g", relax.TensorStructInfo((8,), "float32"))
+    assert make_layer_norm_pattern()[0].match(relax.op.nn.layer_norm(q, scale, scale, [-1]))

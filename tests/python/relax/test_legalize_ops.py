@@ -138,3 +138,44 @@ def test_a_warning_names_what_has_no_kernel():
     with pytest.warns(UserWarning, match="no legalization of relax.reshape"):
         relax.transform.LegalizeOps(enable_warning=True)(mod)
     assert relax.transform.FuseOps(fuse_opt_level=0)(mod).same_as(mod)
+
+
+def test_several_new_axes_are_one_kernel_without_buffers_between():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.expand_dims(x, [-1, 1, 2])))
+    mod = relax.transform.LegalizeOps()(builder.get())
+    assert not len(mod["expand_dims"].body.block.alloc_buffers)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    found = machine["main"](tvm.nd.array(data)).numpy()
+    np.testing.assert_array_equal(found, np.expand_dims(data, (-1, 1, 2)))
+
+
+def test_slices_with_limits_from_tensors():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 5), "float32"))
+    limits = [relax.Var(name, relax.TensorStructInfo((2,), "int64")) for name in "bes"]
+    with builder.function("main", [x, *limits]):
+        part = builder.emit(relax.op.dynamic_strided_slice(x, *limits))
+        builder.emit_func_output(builder.emit(relax.op.exp(part)))
+    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
+    data = np.random.default_rng(0).normal(size=(4, 5)).astype("float32")
+    for begin, end, strides in (([0, 1], [3, 5], [1, 2]), ([3, -1], [0, -4], [-1, -1])):
+        given = [tvm.nd.array(np.array(v, "int64")) for v in (begin, end, strides)]
+        found = machine["main"](tvm.nd.array(data), *given).numpy()
+        wanted = np.exp(data[tuple(map(slice, begin, end, strides))])
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_operators_read_results_whose_size_depends_on_data():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((6,), "int64"))
+    with builder.function("main", [x]):
+        found = builder.emit(relax.op.unique(x))
+        builder.emit_func_output(builder.emit(relax.op.multiply(found, found)))
+    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
+    data = np.array([3, 1, 3, 2, 1, 5])
+    result = machine["main"](tvm.nd.array(data)).numpy()
+    np.testing.assert_array_equal(result, np.unique(data) ** 2)

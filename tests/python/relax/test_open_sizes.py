@@ -132,6 +132,12 @@ def test_sizes_that_do_not_fit_are_refused_with_both():
         machine["main"](b0, w0, b0, w1, b1)
 
 
+def test_the_program_for_all_sizes_can_be_read():
+    executable = relax.build(Mlp, "llvm")
+    assert "main" in executable.as_text()
+    assert "Programs: 1" in executable.stats()
+
+
 def test_a_library_has_kernels_for_all_sizes(tmp_path):
     relax.build(Mlp, "llvm").export_library(tmp_path / "mlp.so")
     machine = relax.VirtualMachine(relax.load_executable(tmp_path / "mlp.so"), tvm.cpu())

@@ -178,3 +178,49 @@ def test_reshapes_of_unknown_shapes_stay() -> None:
             return a
 
     assert relax.transform.RemoveRedundantReshape()(Module)["main"].same_as(Module["main"])
+
+
+def test_a_mutator_is_told_what_stands_for_a_variable():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            y = R.nn.relu(x)
+            return R.multiply(y, x)
+
+    @relax.expr_functor.mutator
+    class PlusOne(relax.PyExprMutator):
+        def visit_var_binding_(self, binding):
+            value = self.visit_expr(binding.value)
+            if value.op == tvm.ir.Op.get("relax.nn.relu"):
+                new = self.builder_.emit(relax.op.add(value, relax.const(1.0)))
+                self.set_var_remap(binding.var.vid, new)
+                assert self.get_var_remap(binding.var.vid).same_as(new)
+                return
+            super().visit_var_binding_(binding)
+
+    func = PlusOne().visit_expr(Mod["main"])
+    vm = relax.VirtualMachine(relax.build(tvm.IRModule({"main": func}), "llvm"), tvm.cpu())
+    x = np.array([-1, 0, 2], "float32")
+    np.testing.assert_allclose(vm["main"](tvm.nd.array(x)).numpy(), (np.maximum(x, 0) + 1) * x)
+    first, second = (binding.var for binding in Mod["main"].body.blocks[0].bindings)
+    assert first.vid == first.vid and first.vid != second.vid and first.vid.name_hint == "y"
+
+
+def test_a_function_of_expressions_is_defined_kind_by_kind():
+    class Depth(relax.ExprFunctor):
+        def visit_call_(self, op):
+            return 1 + max(map(self.visit_expr, op.args))
+
+        def visit_var_(self, op):
+            return 0
+
+        def visit_var_binding_(self, binding):
+            return self.visit_expr(binding.value)
+
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    call = relax.op.add(relax.op.exp(x), x)
+    assert Depth().visit_expr(call) == 2
+    assert Depth().visit_binding(relax.VarBinding(x, call)) == 2
+    with pytest.raises(TypeError, match="not defined for Constant; add a method visit_constant_"):
+        Depth().visit_expr(relax.const(1))

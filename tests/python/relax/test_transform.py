@@ -352,3 +352,20 @@ def test_elementwise_chains_join_the_one_that_reads_them(make_module, run, op_na
     np.testing.assert_allclose(
         run(fused, *arrays), arrays[0] * arrays[1] - arrays[0] * arrays[2], rtol=1e-5, atol=1e-6
     )
+
+
+def test_kernels_with_a_pattern_are_folded():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            ones = relax.const(np.ones(3, "float32"))
+            two = builder.emit(relax.op.add(ones, ones))
+            out = builder.emit_output(relax.op.multiply(x, relax.op.exp(two)))
+        builder.emit_func_output(out)
+    mod = transform.AnnotateTIROpPattern()(transform.LegalizeOps()(builder.get()))
+    folded = transform.FoldConstant()(mod)
+    values = [b.value for b in folded["main"].body.blocks[0].bindings]
+    assert len(values) == 1
+    constant = values[0].args[1].fields[1]
+    np.testing.assert_allclose(constant.data.numpy(), np.exp([2, 2, 2]), rtol=1e-6)

@@ -199,3 +199,16 @@ def test_small_constants_that_share_a_block_keep_their_values_in_memory_and_in_a
     for built in (executable, relax.load_executable(path)):
         main = relax.VirtualMachine(built, tvm.cpu())["main"]
         np.testing.assert_array_equal(main(*map(tvm.nd.array, inputs)).numpy(), expected)
+
+
+def test_kinds_of_memory_are_checked():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.exp(x)))
+    executable = relax.build(builder.get(), "llvm")
+    for kind in (None, "naive", "pooled", {tvm.cpu(): "naive"}):
+        machine = relax.VirtualMachine(executable, tvm.cpu(), memory_cfg=kind)
+        assert machine["main"](tvm.nd.array(np.zeros(2, "float32"))).numpy()[0] == 1
+    with pytest.raises(ValueError, match='memory_cfg is "naive" or "pooled"'):
+        relax.VirtualMachine(executable, tvm.cpu(), memory_cfg="large")

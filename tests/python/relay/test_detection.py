@@ -317,3 +317,37 @@ def test_suppression_of_each_class_names_what_does_not_fit():
         run(nms(boxes, scores), np.zeros((1, 4, 4), "float32"), np.zeros((1, 2, 5), "float32"))
     with pytest.raises((TypeError, ValueError), match="output_format is one of"):
         run(nms(boxes, scores, output_format="other"), np.zeros(1), np.zeros(1))
+
+
+def test_numbers_of_boxes_may_be_known_only_at_run_time():
+    rng = np.random.default_rng(5)
+    boxes = np.sort(rng.uniform(size=(1, 9, 4)), axis=-1)[..., [0, 1, 2, 3]].astype("float32")
+    scores = rng.uniform(size=(1, 3, 9)).astype("float32")
+    image = rng.normal(size=(1, 2, 8, 8)).astype("float32")
+    rois = np.array([[0, 1, 1, 5, 5], [0, 0, 2, 6, 7], [0, 2, 2, 7, 7]], "float32")
+    rows = np.concatenate([scores[:, :1].transpose(0, 2, 1), scores[:, 1:2].transpose(0, 2, 1),
+                           boxes], -1)  # fmt: skip
+
+    def network(count, regions):
+        """The operators, over operands whose extents are numbers or unknown."""
+        b, s = relay.var("b", shape=(1, count, 4)), relay.var("s", shape=(1, 3, count))
+        r, i = relay.var("r", shape=(1, count, 6)), relay.var("i", shape=(1, 2, 8, 8))
+        q = relay.var("q", shape=(regions, 5))
+        valid = relay.vision.get_valid_counts(r, 0.3, id_index=0, score_index=1)
+        kept = relay.vision.non_max_suppression(
+            valid[1], valid[0], valid[2], relay.const(-1), relay.const(0.5), return_indices=False
+        )
+        onnx = relay.vision.all_class_non_max_suppression(b, s, 3, 0.5, 0.1)
+        aligned = relay.vision.roi_align(i, q, (2, 2), 1.0)
+        pooled = relay.vision.roi_pool(i, q, (2, 2), 1.0)
+        results = relay.Tuple([valid[0], kept, onnx[0], onnx[1], aligned, pooled])
+        return tvm.IRModule.from_expr(relay.Function([b, s, r, i, q], results))
+
+    operands = (boxes, scores, rows, image, rois)
+    known, found = (
+        relay.create_executor("vm", mod).evaluate()(*operands)
+        for mod in (network(9, 3), network(relay.Any(), relay.Any()))
+    )
+    for a, b in zip(known, found, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert known[0].numpy()[0] == int((scores[0, 1] > 0.3).sum())

@@ -174,3 +174,47 @@ def test_a_traced_program_that_writes_to_its_inputs_leaves_the_caller_s_arrays_a
     for before, after in zip(kept, inputs):
         assert torch.equal(before, after)
     np.testing.assert_allclose(result, model(*inputs).numpy(), rtol=1e-5)
+
+
+class _Of(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.std(1), x.var((0, 1)), x.std(), x.std(0, unbiased=False, keepdim=True)),
+        lambda x: (x.argmax(1), x.argmin(), x.argmax(0, keepdim=True)),
+        lambda x: (*x.topk(2, 0), *x.topk(2, 1, largest=False)),
+        lambda x: (*x.sort(1, descending=True), x.argsort(0)),
+        lambda x: (x.cumsum(1), x.cumprod(0), x.tril(-1), x.triu(1)),
+        lambda x: (
+            x.gather(1, torch.tensor([[0, 1], [2, 3], [1, 1]])),
+            x.scatter_add(1, torch.tensor([[0, 1]]), torch.ones(1, 2)),
+        ),
+    ],
+    ids=["spread", "places", "topk", "sorts", "running", "indices"],
+)
+def test_settings_reach_operators_of_relay(function):
+    x = torch.randn(3, 5)
+    mod, params = relay.frontend.from_pytorch(torch.jit.trace(_Of(function), x), [("x", x.shape)])
+    assert "relax." not in mod.astext()
+    for got, wanted in zip(_run(mod, params, x.numpy()), function(x), strict=True):
+        np.testing.assert_allclose(got, wanted.numpy(), rtol=1e-5, atol=1e-6)
+        assert got.dtype == wanted.numpy().dtype
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_setting_that_relay_does_not_have_makes_an_operator_of_relax():
+    x = torch.randn(3, 5)
+    traced = torch.jit.trace(_Of(lambda x: x.var(1, correction=2)), x)
+    mod, params = relay.frontend.from_pytorch(traced, [("x", x.shape)])
+    assert "relax.variance" in mod.astext()
+    (got,) = _run(mod, params, x.numpy())
+    np.testing.assert_allclose(got, x.var(1, correction=2).numpy(), rtol=1e-5)

@@ -233,3 +233,30 @@ def test_gradients_stay_what_they_are_without_zeros_and_ones():
     (a, found), (b, wanted) = (values_of(f, *values) for f in (mod["main"], func))
     for one, other in zip([a, *found], [b, *wanted]):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
+
+
+def test_a_gradient_that_a_user_registers():
+    op = relay.op.register("test.own_gradient")
+    op.set_num_inputs(2)
+    op.add_argument("x", "Tensor", "").add_argument("y", "Tensor", "")
+    op.add_type_rel("OwnGradient", lambda types, attrs: types[0])
+
+    @relay.op.register_compute("test.own_gradient")
+    def compute(attrs, inputs, out_type):
+        x, y = inputs
+        return [tvm.te.compute(x.shape, lambda *i: x(*i) * y(*i))]
+
+    # Not the derivatives of what is computed, so that one sees whose they are.
+    @relay.op.register_gradient("test.own_gradient")
+    def derivatives(call, head):
+        x, y = call.args
+        return [head * y * relay.const(10.0), head * x]
+
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    func = relay.Function([x, y], relay.sum(relay.exp(relay.Call(op, [x, y]))))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"]
+    mod = tvm.IRModule.from_expr(relay.transform.gradient(typed))
+    a, b = np.array([1, 2], "float32"), np.array([1, 0.5], "float32")
+    _, (by_x, by_y) = relay.create_executor("debug", mod, tvm.cpu(), "llvm").evaluate()(a, b)
+    np.testing.assert_allclose(by_x.numpy(), 10 * b * np.exp(a * b), rtol=1e-5)
+    np.testing.assert_allclose(by_y.numpy(), a * np.exp(a * b), rtol=1e-5)

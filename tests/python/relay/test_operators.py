@@ -234,3 +234,39 @@ def test_a_convolution_of_a_tensor_with_itself_builds():
     np.testing.assert_allclose(
         found[..., 0, 0], np.einsum("nchw,mchw->nm", x, x), rtol=1e-4, atol=1e-4
     )
+
+
+def test_a_kind_of_schedule_says_how_an_operator_fuses():
+    kinds = {"injective": 2, "broadcast": 1, "reduce": 3}
+    for kind, pattern in kinds.items():
+        relay.op.register(f"test.of_kind_{kind}")
+        getattr(relay.op, f"register_{kind}_schedule")(f"test.of_kind_{kind}")
+        assert int(relay.op.get(f"test.of_kind_{kind}").get_attr("TOpPattern")) == pattern
+    relay.op.register("test.of_two_kinds")
+    relay.op.register_pattern("test.of_two_kinds", relay.op.OpPattern.ELEMWISE)
+    relay.op.register_injective_schedule("test.of_two_kinds")
+    assert int(relay.op.get("test.of_two_kinds").get_attr("TOpPattern")) == 0
+
+
+def test_modules_that_lie_within_others():
+    assert relay.function.Function is relay.Function
+    assert relay.op.tensor.add is relay.add
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = relay.nothing
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_depthwise_weights_with_several_filters_a_channel(rank):
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(1, 4, *[6] * rank)).astype("float32")
+    w = rng.normal(size=(4, 3, *[3] * rank)).astype("float32")
+    data, weight = relay.var("x", shape=x.shape), relay.var("w", shape=w.shape)
+    call = getattr(relay.nn, f"conv{rank}d")(
+        data, weight, groups=4, channels=12, kernel_size=(3,) * rank
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(x[0], (3,) * rank, tuple(range(1, rank + 1)))
+    letters = "uvw"[:rank]
+    places = "xyz"[:rank]
+    wanted = np.einsum(f"c{places}{letters},cm{letters}->cm{places}", windows, w)
+    found = run(call, x, w)
+    np.testing.assert_allclose(found[0], wanted.reshape(12, *[4] * rank), rtol=1e-4, atol=1e-5)

@@ -154,3 +154,13 @@ def test_at_level_0_each_operator_is_a_kernel(func):
         module.run(x=data)
         np.testing.assert_allclose(module.get_output(0).numpy(), np.exp(data) + 1, rtol=1e-6)
     assert (len(kernels[0]), len(kernels[3])) == (2, 1)
+
+
+def test_executor_and_runtime_of_a_module(func):
+    mod = tvm.IRModule.from_expr(func).with_attr("executor", Executor("aot"))
+    mod = mod.with_attr("runtime", Runtime("cpp"))
+    assert relay.build(mod, "llvm").executor.name == "aot"
+    assert relay.build(mod, "llvm", executor="graph").executor.name == "graph"
+    again = tvm.ir.load_json(tvm.ir.save_json(mod))
+    assert tvm.ir.structural_equal(again.attrs["executor"], Executor("aot"))
+    assert not tvm.ir.structural_equal(Executor("graph"), Executor("aot"))

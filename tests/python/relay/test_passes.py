@@ -178,3 +178,9 @@ def test_a_border_of_the_zero_point_becomes_that_of_a_quantised_convolution(valu
         for f in (func, folded)
     ]
     np.testing.assert_array_equal(*results)
+
+
+def test_dropout_is_not_folded():
+    out = relay.nn.dropout(relay.const(np.ones(4, "float32"))) + relay.const(1.0)
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([], out)))
+    assert "nn.dropout" in relay.transform.FoldConstant()(mod).astext()

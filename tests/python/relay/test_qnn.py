@@ -292,3 +292,23 @@ def test_simulated_quantization_refuses_other_types():
     wrong = relay.qnn.op.simulated_quantize(x, _scale(1.0), _zero(0), out_dtype=_scale(1.0))
     with pytest.raises(TypeError, match="the type is one int32"):
         relay.transform.InferType()(tvm.IRModule.from_expr(wrong))
+
+
+def test_rules_of_legalisation_of_quantised_operators():
+    x = relay.var("x", shape=(2, 3), dtype="int8")
+    scale, zero = relay.const(0.1), relay.const(0)
+    func = relay.Function([x], relay.qnn.op.tanh(x, scale, zero, scale, zero))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    seen = []
+
+    def rule(attrs, inputs, types):
+        seen.append(len(inputs))
+        real = relay.qnn.op.dequantize(inputs[0], inputs[1], inputs[2])
+        return relay.qnn.op.quantize(relay.tanh(real), inputs[3], inputs[4], out_dtype="int8")
+
+    relay.qnn.op.register_qnn_legalize("qnn.tanh", rule, level=11)
+    try:
+        text = relay.qnn.transform.Legalize()(mod).astext()
+    finally:
+        relay.op.get("qnn.tanh").reset_attr("FTVMQnnLegalize")
+    assert seen == [5] and "qnn.tanh" not in text and "tanh" in text

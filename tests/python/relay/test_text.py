@@ -93,3 +93,18 @@ def test_comments_nest_and_free_variables_are_declared():
     assert [str(v.name_hint) for v in relay.analysis.free_vars(total)] == ["x", "y"]
     with pytest.raises(tvm.error.DiagnosticError, match="1:3: the comment has no end"):
         relay.parse("5 /* /* */")
+
+
+def test_free_variables_are_declared_before_an_expression():
+    x, y = relay.var("x", shape=(3, 2)), relay.var("y")
+    expr = relay.add(x, y)
+    assert expr.astext().splitlines()[1:] == [
+        "free_var %x: Tensor[(3, 2), float32];",
+        "free_var %y;",
+        "add(%x, %y)",
+    ]
+    back = relay.parse_expr(expr.astext())
+    tvm.ir.assert_structural_equal(back, expr, map_free_vars=True)
+    inside = relay.Function([x], expr)
+    assert inside.astext().count("free_var") == 1
+    tvm.ir.assert_structural_equal(relay.fromtext(inside.astext()), inside, map_free_vars=True)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..dpl import DFPattern, is_op, wildcard
+from ..dpl import DFPattern, is_op, make_fused_bias_activation_pattern, wildcard
 
-__all__ = ["make_conv2d_pattern", "make_matmul_pattern", "make_residual_block_pattern"]
+__all__ = [
+    "make_attention_pattern",
+    "make_conv2d_pattern",
+    "make_fused_bias_activation_pattern",
+    "make_layer_norm_pattern",
+    "make_matmul_pattern",
+    "make_residual_block_pattern",
+]
 
 Parts = tuple[DFPattern, Mapping[str, DFPattern]]
 """A pattern and its named parts."""
@@ -44,6 +51,20 @@ def make_conv2d_pattern(with_bias: bool = False, activation: str | None = None) 
     data, weight = wildcard(), wildcard()
     root = is_op("relax.nn.conv2d")(data, weight)
     return _finished(root, {"input": data, "weight": weight, "root": root}, with_bias, activation)
+
+
+def make_attention_pattern(with_bias: bool = False) -> Parts:
+    """Attention; its parts are "query", "key", "value" and "bias"."""
+    parts: dict[str, DFPattern] = {name: wildcard() for name in ("query", "key", "value")}
+    if with_bias:
+        parts["bias"] = wildcard()
+    name = "relax.nn.attention_bias" if with_bias else "relax.nn.attention"
+    return is_op(name)(*parts.values()), parts
+
+
+def make_layer_norm_pattern() -> Parts:
+    """A layer normalisation, without named parts."""
+    return is_op("relax.nn.layer_norm")(wildcard(), wildcard(), wildcard()), {}
 
 
 def make_residual_block_pattern(

@@ -91,9 +91,15 @@ def _pad(
 
 def _expand_dims(x: te.Tensor, axis: Sequence[int]) -> te.Tensor:
     rank = len(x.shape) + len(axis)
-    for place in sorted(a % rank for a in axis):
-        x = topi.expand_dims(x, place)
-    return x
+    new = {a % rank for a in axis}
+    extents = iter(x.shape)
+    shape = [1 if k in new else next(extents) for k in range(rank)]
+    return te.compute(
+        shape,
+        lambda *i: x(*(index for k, index in enumerate(i) if k not in new)),
+        name="expand_dims",
+        tag=topi.tag.INJECTIVE,
+    )
 
 
 def _strided_slice(

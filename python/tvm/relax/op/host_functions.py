@@ -52,3 +52,10 @@ def _unique(
 def _nonzero(x: NDArray) -> NDArray:
     places = np.argwhere(x.numpy()).astype("int64")
     return tvm.nd.array(np.ascontiguousarray(places.T), x.device)
+
+
+@tvm.register_func("relax.run.dynamic_strided_slice")
+def _dynamic_strided_slice(x: NDArray, begin: NDArray, end: NDArray, strides: NDArray) -> NDArray:
+    limits = zip(*(limit.numpy().tolist() for limit in (begin, end, strides)))
+    part = x.numpy()[tuple(slice(*limit) for limit in limits)]
+    return tvm.nd.array(np.ascontiguousarray(part), x.device)

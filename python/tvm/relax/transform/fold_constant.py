@@ -80,7 +80,8 @@ def _evaluate(mod: IRModule, bindings: list, outputs: list[Var]) -> list[Constan
         if isinstance(expr, Tuple):
             return Tuple([localise(item) for item in expr.fields])
         if isinstance(expr, GlobalVar):
-            return builder.add_func(mod[expr], str(expr.name_hint))
+            # With a pattern, kernels would be grouped for `FuseTIR` and not compiled one by one.
+            return builder.add_func(mod[expr].without_attr("op_pattern"), str(expr.name_hint))
         return env.get(expr, expr) if isinstance(expr, Var) else expr
 
     with builder.function("main", []):

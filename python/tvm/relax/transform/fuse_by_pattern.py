@@ -37,7 +37,8 @@ class PatternCheckContext:
     Attributes
     ----------
     matched_expr : what the whole pattern matched.
-    annotated_expr : what the pattern's named parts stand for.
+    annotated_expr : what the pattern's named parts stand for: values where a part says how they are
+        made, else what the match reads, mostly variables.
     matched_bindings : the variables that the match takes in, with what they are bound to.
     var_usages : for each variable of the function, those that read it.
     value_to_bound_var : for each bound value, its variable.
@@ -117,7 +118,7 @@ class _Matches:
             if any(var in self.group_of for var in members):
                 continue
             named = {
-                name: found[part]
+                name: self._named(part, found[part])
                 for name, part in self._rule.annotation_patterns.items()
                 if part in found
             }
@@ -128,6 +129,10 @@ class _Matches:
                 attrs.update(self._rule.attrs_getter(named))
             group = Group(attrs)
             self.group_of.update(dict.fromkeys(members, group))
+
+    def _named(self, pattern: DFPattern, expr: RelayExpr) -> RelayExpr:
+        """What a check sees of a part: the call that was described, or what comes from outside."""
+        return self._values.get(expr, expr) if pattern.takes_in else expr
 
     def _members(self, found: Mapping[DFPattern, RelayExpr], local: set[Var]) -> list[Var] | None:
         """Variables whose values the pattern describes, not only as anything.

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm import error
+from tvm._ffi import register_object
+from tvm.runtime import Object
+
+from .. import _ffi_api
 
 __all__ = ["Executor", "Runtime"]
 
@@ -44,7 +48,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-class Executor:
+@register_object("Executor")
+class Executor(Object):
     """The kind of executor, "graph" or "aot".
 
     Libraries of both hold the list of calls compiled, and the parameters. Those for "aot" are run
@@ -65,15 +70,16 @@ class Executor:
             raise error.ValueError(
                 f"relay: the executors are {', '.join(sorted(_OPTIONS))}; there is no '{name}'"
             )
-        self.name = name
-        self.options = _checked(f"executor {name}", options, _OPTIONS[name])
+        checked = _checked(f"executor {name}", options, _OPTIONS[name])
+        self.__init_handle_by_constructor__(_ffi_api.Executor, name, checked)
 
     def __getitem__(self, name: str) -> Any:
         """An option, None if it is not given."""
-        return self.options.get(name)
+        return self.attrs.get(name)
 
 
-class Runtime:
+@register_object("Runtime")
+class Runtime(Object):
     """The runtime that libraries are linked with, which is the C++ one.
 
     Parameters
@@ -88,9 +94,9 @@ class Runtime:
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
         if name != "cpp":
             raise error.ValueError(f'relay: libraries are for the runtime "cpp", got "{name}"')
-        self.name = name
-        self.options = _checked(f"runtime {name}", options, {"system-lib": _NO_SYSTEM_LIBRARY})
+        checked = _checked(f"runtime {name}", options, {"system-lib": _NO_SYSTEM_LIBRARY})
+        self.__init_handle_by_constructor__(_ffi_api.Runtime, name, checked)
 
     def __getitem__(self, name: str) -> Any:
         """An option, None if it is not given."""
-        return self.options.get(name)
+        return self.attrs.get(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm import error, relax
 from tvm.ir import RelayExpr, TensorType
-from tvm.relax.op import attrs_of
+from tvm.relax.op import attrs_of, has_op, op_spec
 from tvm.relax.struct_info import static_shape
 
 from .. import op
@@ -17,7 +18,37 @@ from ..op.registry import find_row, make, type_of_info
 
 __all__ = ["from_relax"]
 
-Settings = Mapping[str, Any]
+
+class Settings(Mapping[str, Any]):
+    """Settings of a call, which remember what was asked for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self._asked.add(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def in_the_result(self) -> None:
+        """Say that what is known of the result tells what all settings are."""
+        self._asked.update(self._values)
+
+    def left_out(self, defaults: Mapping[str, Any]) -> list[str]:
+        """Names of settings that nobody asked for, and that are not what they are by default."""
+        return [
+            name
+            for name, value in self._values.items()
+            if name not in self._asked and value != defaults.get(name, value)
+        ]
+
+
 # From the relax call, relay's operands and the settings to what relay writes for it.
 _Writer = Callable[[relax.Call, list[Any], Settings], Any]
 _WRITERS: dict[str, _Writer] = {}
@@ -30,6 +61,18 @@ def _writer(*names: str) -> Callable[[_Writer], _Writer]:
         return function
 
     return add
+
+
+def _defaults(call: relax.Call) -> dict[str, Any]:
+    """Settings of an operator as they are if a call says nothing."""
+    if not has_op(call.op):
+        return {}
+    parameters = inspect.signature(op_spec(call.op).compute).parameters
+    return {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if parameter.default is not parameter.empty
+    }
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...]:
@@ -124,6 +167,8 @@ def _quantization(call: relax.Call, args: list[Any], s: Settings) -> Any:
 @_writer("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 def _pool(call: relax.Call, args: list[Any], s: Settings) -> Any:
     name = str(call.op.name).removeprefix("relax.")
+    if s.get("out_layout") not in (None, "", s["layout"]):
+        return None
     kept = ["pool_size", "strides", "dilation", "padding", "layout", "ceil_mode"]
     kept += ["count_include_pad"] if "avg" in name else []
     return make(name, args, **{key: s[key] for key in kept})
@@ -175,6 +220,7 @@ def _astype(call: relax.Call, args: list[Any], s: Settings) -> Any:
 
 @_writer("reshape", "flatten", "squeeze", "expand_dims")
 def _reshape(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    s.in_the_result()
     return op.reshape(args[0], _shape(call))
 
 
@@ -221,7 +267,16 @@ def _take(call: relax.Call, args: list[Any], s: Settings) -> Any:
     return op.take(args[0], args[1], axis=s.get("axis"), mode=s.get("mode", "fast"))
 
 
-@_writer("mean", "sum", "max", "min", "prod", "variance")
+@_writer("variance")
+def _variance(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    if s["correction"] not in (0, 1):
+        return None
+    axis = s.get("axis")
+    axes = None if axis is None else list(axis)
+    return op.variance(args[0], axes, bool(s["keepdims"]), unbiased=s["correction"] == 1)
+
+
+@_writer("mean", "sum", "max", "min", "prod")
 def _reduction(call: relax.Call, args: list[Any], s: Settings) -> Any:
     function = getattr(op, str(call.op.name).removeprefix("relax."))
     axis = s.get("axis")
@@ -238,6 +293,52 @@ def _pad(call: relax.Call, args: list[Any], s: Settings) -> Any:
     return op.nn.pad(args[0], pairs, s.get("pad_value", 0))
 
 
+@_writer("argmax", "argmin")
+def _position(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    function = getattr(op, str(call.op.name).removeprefix("relax."))
+    place = function(args[0], axis=s.get("axis"), keepdims=bool(s["keepdims"]))
+    return op.cast(place, s["dtype"])
+
+
+@_writer("topk")
+def _topk(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    return op.topk(args[0], s["k"], s["axis"], s["ret_type"], not s["largest"], s["dtype"])
+
+
+@_writer("sort")
+def _sort(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    return op.sort(args[0], s["axis"], not s["descending"])
+
+
+@_writer("argsort")
+def _argsort(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    return op.argsort(args[0], s["axis"], not s["descending"], s["dtype"])
+
+
+@_writer("cumsum", "cumprod")
+def _running(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    function = getattr(op, str(call.op.name).removeprefix("relax."))
+    return function(args[0], s.get("axis"), s.get("dtype"), s.get("exclusive"))
+
+
+@_writer("gather_elements")
+def _gather(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    return op.gather(args[0], s["axis"], args[1])
+
+
+@_writer("scatter_elements")
+def _scatter(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    data, indices, updates = args
+    return op.scatter_elements(data, indices, updates, s["axis"], s["reduction"])
+
+
+@_writer("tril", "triu")
+def _triangle(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    if s.get("fill", 0):
+        return None
+    return op.trilu(args[0], s["k"], upper=str(call.op.name) == "relax.triu")
+
+
 @_writer("where")
 def _where(call: relax.Call, args: list[Any], s: Settings) -> Any:
     return op.where(*args)
@@ -252,6 +353,7 @@ def _arange(call: relax.Call, args: list[Any], s: Settings) -> Any:
 
 @_writer("full", "zeros", "ones")
 def _full(call: relax.Call, args: list[Any], s: Settings) -> Any:
+    s.in_the_result()
     dtype, name = str(call.struct_info.dtype), str(call.op.name).removeprefix("relax.")
     value = args[1] if name == "full" else const(float(name == "ones"), dtype)
     return op.full(value, _shape(call), dtype)
@@ -345,10 +447,13 @@ class _Writing:
         bias = self._bias_add(call, args)
         if bias is not None:
             return bias
-        settings = attrs_of(call)
+        settings = Settings(attrs_of(call))
         name = str(call.op.name).removeprefix("relax.")
         written = _WRITERS.get(name, _same_name)(call, args, settings)
-        return _own(call, args, settings) if written is None else written
+        # What relay's operator cannot say makes it another one.
+        if written is None or settings.left_out(_defaults(call)):
+            return _own(call, args, settings)
+        return written
 
     def _bias_add(self, call: relax.Call, args: list[Any]) -> Call | None:
         """The sum of a convolution and one number a channel, which relay has an operator for."""

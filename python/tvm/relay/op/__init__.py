@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tvm._older_names import hints_for
+
 from . import annotation, contrib, image, nn, op, random, vision
 from . import operators as operators
 from .debugging import debug
@@ -11,13 +13,16 @@ from .op import (
     get,
     register,
     register_alter_op_layout,
+    register_broadcast_schedule,
     register_compute,
     register_convert_op_layout,
     register_fake_quantization_to_integer,
     register_gradient,
+    register_injective_schedule,
     register_legalize,
     register_mixed_precision_conversion,
     register_pattern,
+    register_reduce_schedule,
 )
 from .reduce import *
 from .reshaping import *
@@ -28,7 +33,7 @@ __all__ = [
     name
     for name in dir()
     if not name.startswith("_")
-    and name not in ("TYPE_CHECKING", "Any")
+    and name not in ("TYPE_CHECKING", "Any", "hints_for")
     and name
     not in (
         "op",
@@ -47,3 +52,5 @@ __all__ = [
 if TYPE_CHECKING:
     # The operators are entered by name.
     def __getattr__(name: str) -> Any: ...
+else:
+    __getattr__ = hints_for(__name__)

@@ -18,13 +18,17 @@ __all__ = [
     "get",
     "register",
     "register_alter_op_layout",
+    "register_broadcast_schedule",
     "register_compute",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
     "register_gradient",
+    "register_injective_schedule",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_pattern",
+    "register_qnn_legalize",
+    "register_reduce_schedule",
 ]
 
 
@@ -63,6 +67,13 @@ The function gets the attributes, operands and types, and returns a new expressi
 """
 
 
+register_qnn_legalize = _attr("FTVMQnnLegalize")
+register_qnn_legalize.__doc__ = """How `relay.qnn.transform.Legalize` rewrites calls; also a
+decorator.
+
+The function gets the attributes, operands and types, and returns a new expression or None.
+"""
+
 register_alter_op_layout = _attr("FTVMAlterOpLayout")
 register_alter_op_layout.__doc__ = """How `AlterOpLayout` rewrites calls; also a decorator.
 
@@ -95,6 +106,36 @@ operands are in it, or 2 for never; the type that is accumulated in; and that of
 def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> Any:
     """How an operator fuses."""
     return register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def _fuses_by_default(op_name: str, pattern: OpPattern) -> None:
+    if get(op_name).get_attr("TOpPattern") is None:
+        register_pattern(op_name, pattern)
+
+
+def register_injective_schedule(op_name: str, level: int = 10) -> None:
+    """Say that each element of the result is computed by itself, from elements at any places.
+
+    The operator's kernels get the library's schedule for that, and it fuses as `INJECTIVE` unless
+    :func:`register_pattern` has said otherwise.
+    """
+    _fuses_by_default(op_name, OpPattern.INJECTIVE)
+
+
+def register_broadcast_schedule(op_name: str, level: int = 10) -> None:
+    """Say that each element of the result is computed from those at its place, as in broadcasts.
+
+    As :func:`register_injective_schedule`, with the pattern `BROADCAST`.
+    """
+    _fuses_by_default(op_name, OpPattern.BROADCAST)
+
+
+def register_reduce_schedule(op_name: str, level: int = 10) -> None:
+    """Say that the result is made of reductions along axes.
+
+    As :func:`register_injective_schedule`, with the pattern `COMM_REDUCE`.
+    """
+    _fuses_by_default(op_name, OpPattern.COMM_REDUCE)
 
 
 def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:

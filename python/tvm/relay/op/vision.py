@@ -9,6 +9,7 @@ from tvm import error, topi
 from tvm.ir import RelayExpr
 
 from ..expr import Call, TupleWrapper, const
+from .detection_types import with_open_sizes
 from .nn.windows import sizes_of
 from .registry import REQUIRED, OpPattern, define, make
 
@@ -55,6 +56,10 @@ def _roi_pool(data: Any, rois: Any, pooled_size: Any, spatial_scale: float, layo
     return topi.vision.roi_pool_nchw(data, rois, list(pooled_size), spatial_scale)
 
 
+def _define(name: str, compute: Any, **more: Any) -> None:
+    define(name, compute, rule=with_open_sizes(name, compute), **more)
+
+
 define(
     "vision.multibox_prior",
     topi.vision.multibox_prior,
@@ -74,13 +79,13 @@ define(
     settings={"clip": True, "threshold": 0.01, "variances": (0.1, 0.1, 0.2, 0.2)},
     num_inputs=3,
 )
-define(
+_define(
     "vision.get_valid_counts",
     _as_list(topi.vision.get_valid_counts),
     settings={"id_index": 0, "score_index": 1},
     num_inputs=2,
 )
-define(
+_define(
     "vision.non_max_suppression",
     _as_list(topi.vision.non_max_suppression),
     settings={
@@ -94,13 +99,13 @@ define(
     },
     num_inputs=5,
 )
-define(
+_define(
     "vision.all_class_non_max_suppression",
     _as_list(topi.vision.all_class_non_max_suppression),
     settings={"output_format": "onnx"},
     num_inputs=5,
 )
-define(
+_define(
     "vision.roi_align",
     _roi_align,
     settings={
@@ -112,7 +117,7 @@ define(
     },
     num_inputs=2,
 )
-define(
+_define(
     "vision.roi_pool",
     _roi_pool,
     settings={"pooled_size": REQUIRED, "spatial_scale": REQUIRED, "layout": "NCHW"},

@@ -18,6 +18,7 @@ from tvm.relax.op.quantization import integer_limits
 from .. import op
 from ..expr import Call, Constant, Tuple, TupleGetItem, const
 from ..op.nn.windows import pads_of, sizes_of
+from ..op.op import register_qnn_legalize
 from ..op.registry import REQUIRED, OpPattern, define, make, row_of, settings_of
 from ..op.shapes import broadcast, tensor
 from .parameters import along, centred, is_zero, number, require_integers
@@ -49,6 +50,7 @@ __all__ = [
     "log",
     "mul",
     "quantize",
+    "register_qnn_legalize",
     "requantize",
     "requantize_config",
     "rsqrt",

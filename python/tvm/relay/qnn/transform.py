@@ -9,8 +9,9 @@ from ..expr import Call
 from ..expr_functor import ExprMutator
 from ..op.registry import find_row
 from ..transform.base import expression_pass
+from ..transform.rewrite import Legalize as _legalize
 
-__all__ = ["CanonicalizeOps"]
+__all__ = ["CanonicalizeOps", "Legalize"]
 
 
 class _Canonical(ExprMutator):
@@ -41,3 +42,8 @@ def CanonicalizeOps() -> Pass:
     `relay.build` does so itself; a program calls this to run passes over what comes out.
     """
     return expression_pass(lambda f, mod: _Canonical().visit(f), 0, "QnnCanonicalizeOps")
+
+
+def Legalize() -> Pass:
+    """Rewrite calls by what `relay.qnn.op.register_qnn_legalize` says of their operators."""
+    return _legalize("FTVMQnnLegalize")

@@ -162,7 +162,9 @@ def FastMath() -> Pass:
 
 
 # Kept as they are: what they mean is not their value, or their value is larger than they.
-_NOT_FOLDED = ("annotation.", "device_copy", "on_device", "random.", "dyn.", "qnn.")
+_NOT_FOLDED = (
+    "annotation.", "device_copy", "on_device", "random.", "dyn.", "qnn.", "nn.dropout",
+)  # fmt: skip
 _LARGE = ("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "shape_of")
 
 

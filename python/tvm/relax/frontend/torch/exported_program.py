@@ -32,6 +32,7 @@ from .arguments import (
     operator_name,
 )
 from .export import explained, export_for_inference
+from .fused_layers import FUSED_LAYERS
 from .operators.complex_numbers import as_pairs, from_pairs
 from .sizes import Sizes, concrete
 
@@ -186,11 +187,14 @@ class ProgramImporter:
         )
 
 
+_DEFINITIONS = {**decomposition_table, **FUSED_LAYERS}
+
+
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
     """How operators without a converter, and the wanted ones, are defined by others."""
     table = dict(torch.export.default_decompositions().items())
     kept = {target: definition for target, definition in table.items() if not can_import(target)}
-    return {**kept, **{target: decomposition_table[target] for target in wanted}}
+    return {**kept, **{target: _DEFINITIONS[target] for target in wanted}}
 
 
 def _is_translatable(graph: torch.fx.Graph) -> bool:
@@ -377,7 +381,7 @@ class _Importer:
 
     def decomposable(self) -> set[OpOverload]:
         """Operators that could not be imported and that are defined by others."""
-        return {p.target for p in self._problems if p.target in decomposition_table}
+        return {p.target for p in self._problems if p.target in _DEFINITIONS}
 
     def raise_problems(self) -> None:
         """Raise the report of the operators that could not be imported, if there are any."""

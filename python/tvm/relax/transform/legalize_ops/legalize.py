@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tvm.ir import BaseFunc, IRModule, Op, RelayExpr
+from tvm.target import Target
 
 from ...expr import Call, Function
 from ...expr_functor import PyExprMutator, post_order_visit
 from ...op import has_op
+from ...struct_info import TensorStructInfo
 from ..graph_pass import graph_pass
 from .common import Legalization, default_legalization, is_computed, registered
 
-__all__ = ["LegalizeOps", "LegalizeUnfusableOps"]
+__all__ = ["LegalizeOps", "LegalizeUnfusableOps", "legalize_for_targets"]
 
 
 class _Legalizer(PyExprMutator):
@@ -72,6 +75,29 @@ def LegalizeOps(
         for name in sorted(_left_in(result)):
             warnings.warn(f"LegalizeOps: no legalization of {name} was found", stacklevel=2)
     return result
+
+
+class _TargetedLegalizer(_Legalizer):
+    def __init__(self, mod: IRModule, names: Collection[str]) -> None:
+        super().__init__(mod, {})
+        self._names = names
+
+    def visit_call_(self, op: Call) -> RelayExpr:
+        if not isinstance(op.op, Op) or str(op.op.name) not in self._names:
+            return self.visit_expr_post_order(op)
+        info = op.args[0].struct_info
+        device = info.vdevice if isinstance(info, TensorStructInfo) else None
+        target = Target.current() if device is None else device.target
+        with target or contextlib.nullcontext():
+            return super().visit_call_(op)
+
+
+def legalize_for_targets(mod: IRModule, names: Collection[str]) -> IRModule:
+    """The module with some operators as kernels for where their operands live.
+
+    That is the target of the first operand's device, else the current one.
+    """
+    return _legalized(_TargetedLegalizer(mod, names), mod)
 
 
 _CALLS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.", "relax.invoke_")

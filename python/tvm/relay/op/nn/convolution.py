@@ -84,6 +84,16 @@ def _kernel_layout(where: str, rank: int, s: Mapping[str, Any], transposed: bool
     return Blocked(where, s["kernel_layout"], order + _SPACE[rank])
 
 
+def _has_filters_by_channel(
+    rank: int, s: Mapping[str, Any], channels: Any, outer: Any, inner: Any
+) -> bool:
+    """Whether weights of a depthwise convolution are (channels, filters of each, window...)."""
+    if s["kernel_layout"] != "OI" + _SPACE[rank] or s["groups"] == 1:
+        return False
+    known = [extent_number(extent) for extent in (channels, outer, inner)]
+    return known[:2] == [s["groups"]] * 2 and known[2] not in (None, 1)
+
+
 def _rule(rank: int, name: str) -> Any:
     where = f"relay.{name}"
 
@@ -94,6 +104,8 @@ def _rule(rank: int, name: str) -> Any:
         out_channels, in_channels, *window = kernel.forward(weight.shape, where)
         if s["kernel_layout"] in ("HWOI", "WOI") and s["groups"] > 1:
             # Channels, then the filters of each of them.
+            out_channels, in_channels = out_channels * in_channels, 1
+        if _has_filters_by_channel(rank, s, channels, out_channels, in_channels):
             out_channels, in_channels = out_channels * in_channels, 1
         given, groups = extent_number(channels), s["groups"]
         wanted = extent_number(in_channels)
@@ -137,6 +149,10 @@ def _compute(rank: int) -> Any:
             "out_dtype": s["out_dtype"] or None,
         }
         data_layout, kernel_layout = s["data_layout"], s["kernel_layout"]
+        if "C" in data_layout and _has_filters_by_channel(
+            rank, s, x.shape[data_layout.index("C")], *w.shape[:2]
+        ):
+            w = topi.reshape(w, [w.shape[0] * w.shape[1], 1, *w.shape[2:]])
         blocked = _in_blocks(x, w, s) if rank == 2 else None
         if blocked is not None:
             return blocked
@@ -198,6 +214,12 @@ def _in_relax(rank: int) -> Any:
             # Written so that relax finds a product of bytes, and brings it into the form for which
             # there are instructions.
             args = [relax.op.astype(arg, "int32") for arg in args]
+        data, weight = (arg.struct_info.shape.values for arg in args)
+        if "C" in s["data_layout"] and _has_filters_by_channel(
+            rank, s, data[s["data_layout"].index("C")], *weight[:2]
+        ):
+            merged = [weight[0] * weight[1], 1, *weight[2:]]
+            args = [args[0], relax.op.reshape(args[1], merged)]
         dtypes = {str(arg.struct_info.dtype) for arg in args}
         if s["data_layout"] not in plain or len(dtypes) > 1:
             return relax.op.make_call(f"relay.nn.conv{rank}d", *args, **s)
