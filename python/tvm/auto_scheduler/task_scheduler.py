@@ -47,6 +47,9 @@ _ROUNDS_BEFORE_LEAVING = 5
 # many without any progress.
 _MAX_FAILED_ROUNDS = 3
 _STALL_ROUNDS = 8
+# What a first round promises to gain, in units of what the next ones do: the first programs of a
+# search win most over a schedule that nobody searched.
+_FIRST_ROUND = 4
 
 _MODELS = ("xgb", "mlp", "random")
 
@@ -243,7 +246,9 @@ class TaskScheduler:
     strategy : "gradient" tunes the task that promises to lower the objective most, "round-robin"
         one after the other. "expected-gain" is the gradient as Felix takes it: heavy tasks first,
         a task without valid measurement counts with a finite latency, and tasks that only fail
-        or have not improved for long are finished.
+        or have not improved for long are finished. Where `unsearched_costs` are known, first
+        rounds go where most seconds are to be won, and short kernels wait for second ones of
+        long kernels.
     load_model_file, load_log_file : see `make_search_policies`; counts and best latencies are
         restored from the log too.
     alpha : share of the past in the estimate of a task's promise, the rest being the forecast.
@@ -256,6 +261,8 @@ class TaskScheduler:
     Attributes
     ----------
     best_costs : best latency of each task in seconds, 1e10 before a valid measurement.
+    unsearched_costs : latency in seconds that each task has without a search, 1e10 where that is
+        not known; for whoever measured it to set.
     task_cts, task_best_cts : rounds of each task, and those at its best latency.
     task_costs_history : best latency of each task after each of its rounds.
     dead_tasks : tasks that are not tuned any more.
@@ -309,6 +316,7 @@ class TaskScheduler:
         self.task_best_cts = [0] * n
         self.task_costs_history: list[list[float]] = [[] for _ in range(n)]
         self.best_costs = np.full(n, MAX_FLOAT)
+        self.unsearched_costs = np.full(n, MAX_FLOAT)
         self.dead_tasks: set[int] = set()
         self.flop_cts = [max(float(task.compute_dag.flop_ct), 1.0) for task in self.tasks]
         self.ct = self.best_ct = 0
@@ -552,25 +560,29 @@ def _round_robin(scheduler: TaskScheduler) -> int | None:
 
 
 def _by_expected_gain(scheduler: TaskScheduler) -> int | None:
-    """The heaviest untouched task, then that of which a round promises most seconds."""
+    """The task of which a round promises most seconds; see `TaskScheduler`."""
     alive = [i for i in scheduler.alive() if not _is_finished(scheduler, i)]
     untouched = [i for i in alive if not scheduler.task_cts[i]]
-    if untouched:
+    unknown = [i for i in untouched if scheduler.unsearched_costs[i] >= MAX_FLOAT]
+    if unknown:
         work = [flop * w for flop, w in zip(scheduler.flop_cts, scheduler.task_weights)]
-        return max(untouched, key=lambda i: work[i])
+        return max(unknown, key=lambda i: work[i])
     if not alive:
         return None
     # A task without valid measurement counts with the latency that its work would take at the
     # throughput of the others, so that one that only fails cannot absorb the whole budget.
-    known = [i for i, cost in enumerate(scheduler.best_costs) if cost < MAX_FLOAT]
-    seconds = sum(scheduler.best_costs[i] for i in known)
+    least = np.minimum(scheduler.best_costs, scheduler.unsearched_costs)
+    known = [i for i, cost in enumerate(least) if cost < MAX_FLOAT]
+    seconds = sum(least[i] for i in known)
     throughput = sum(scheduler.flop_cts[i] for i in known) / seconds if seconds > 0 else 1e9
     prior = np.array(scheduler.flop_cts) / throughput
-    costs = np.where(scheduler.best_costs < MAX_FLOAT, scheduler.best_costs, prior)
+    costs = np.where(least < MAX_FLOAT, least, prior)
 
     def gain(i: int) -> float:
         history = [h if h < MAX_FLOAT else prior[i] for h in scheduler.task_costs_history[i]]
         rounds, window = scheduler.task_cts[i], scheduler.backward_window_size
+        if not rounds:
+            return scheduler.slope(i, costs) * float(costs[i]) * _FIRST_ROUND
         forward = backward = costs[i] / rounds
         if len(history) > window:
             backward = (history[-1 - window] - history[-1]) / window

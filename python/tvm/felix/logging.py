@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from . import progress
+
 __all__ = ["init_logging"]
 
 _FORMAT = "%(asctime)s %(levelname).1s %(name)s: %(message)s"
@@ -18,7 +20,11 @@ class _LogFile(logging.FileHandler):
 
 
 def init_logging(
-    log_file: str | Path | None = None, level: int = logging.INFO, console: int | None = None
+    log_file: str | Path | None = None,
+    level: int = logging.INFO,
+    console: int | None = None,
+    *,
+    phases: bool = False,
 ) -> logging.Logger:
     """Send messages of the `tvm` loggers to the console and, if given, to `log_file`.
 
@@ -29,11 +35,21 @@ def init_logging(
     log_file : appended to; its folder must exist.
     level : of the file, and of the console unless `console` is given.
     console : level of the console.
+    phases : show on the console what a run begins with, as lines without time and name, where
+        its level is above INFO.
     """
     logger = logging.getLogger("tvm")
-    for handler in [h for h in logger.handlers if getattr(h, "felix_handler", False)]:
-        logger.removeHandler(handler)
-        handler.close()
+    for ours in (logger, progress.logger):
+        for handler in [h for h in ours.handlers if getattr(h, "felix_handler", False)]:
+            ours.removeHandler(handler)
+            handler.close()
+    if phases and (level if console is None else console) > logging.INFO:
+        lines = logging.StreamHandler()
+        lines.felix_handler = True  # type: ignore[attr-defined]
+        lines.setFormatter(logging.Formatter("%(message)s"))
+        # What is above is on the console already.
+        lines.addFilter(lambda record: record.levelno == logging.INFO)
+        progress.logger.addHandler(lines)
     handlers: list[tuple[logging.Handler, int]] = [
         (logging.StreamHandler(), level if console is None else console)
     ]
@@ -44,6 +60,7 @@ def init_logging(
         handler.setLevel(handler_level)
         handler.setFormatter(logging.Formatter(_FORMAT))
         logger.addHandler(handler)
-    logger.setLevel(min(handler_level for _, handler_level in handlers))
+    levels = [handler_level for _, handler_level in handlers]
+    logger.setLevel(min([*levels, logging.INFO] if progress.logger.handlers else levels))
     logger.propagate = False
     return logger

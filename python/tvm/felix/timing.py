@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,13 @@ import torch
 
 from tvm.relax.frontend.torch import in_eval_mode
 
-__all__ = ["interleaved_seconds", "machine_ceilings", "output_difference", "torch_variants"]
+__all__ = [
+    "interleaved_seconds",
+    "machine_ceilings",
+    "output_difference",
+    "times_as_fast",
+    "torch_variants",
+]
 
 
 def interleaved_seconds(
@@ -48,6 +55,19 @@ def interleaved_seconds(
                 function()
                 samples[name].append(time.perf_counter() - start)
     return samples
+
+
+def times_as_fast(one: Sequence[float], other: Sequence[float]) -> float:
+    """How many times the seconds of one function those of another are, in the middle round.
+
+    What both had to share in a round, such as a busy neighbour, cancels, as it does not between
+    their medians.
+
+    Parameters
+    ----------
+    one, other : samples of `interleaved_seconds`; rounds that only one has do not count.
+    """
+    return statistics.median(theirs / ours for ours, theirs in zip(one, other))
 
 
 def torch_variants(
