@@ -141,7 +141,10 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         help="do not tune again what this machine remembers from other runs",
     )
     parser.add_argument(
-        "--timing-rounds", type=int, default=21, help="samples of the closing comparison"
+        "--timing-rounds",
+        type=int,
+        default=21,
+        help="samples of the closing comparison; quick networks have up to ten times as many",
     )
     parser.add_argument(
         "--tensorboard", action="store_true", help="write TensorBoard events into the folder too"

@@ -49,6 +49,9 @@ __all__ = ["tune_network"]
 
 logger = logging.getLogger(__name__)
 
+# What samples of a function in the closing comparison take at least, for each of its rounds.
+_SECONDS_OF_A_ROUND = 0.05
+
 # A model and its example inputs.
 LoadedNetwork = tuple[torch.nn.Module, Sequence[torch.Tensor]]
 
@@ -251,7 +254,8 @@ def _compare(
         "tuned": lambda: tuned(*inputs),
         **torch_variants(model, inputs),
     }
-    samples = interleaved_seconds(functions, settings.timing_rounds)
+    rounds = settings.timing_rounds
+    samples = interleaved_seconds(functions, rounds, at_least=_SECONDS_OF_A_ROUND * rounds)
     medians = {name: float(np.median(seconds)) for name, seconds in samples.items()}
     eager = {name: medians.pop(name) for name in list(medians) if name not in ("untuned", "tuned")}
     faster_eager = min(eager, key=lambda name: eager[name])
