@@ -26,7 +26,9 @@ def init_logging(
     *,
     phases: bool = False,
 ) -> logging.Logger:
-    """Send messages of the `tvm` loggers to the console and, if given, to `log_file`.
+    """Send messages of tvm's loggers to the console and, if given, to `log_file`.
+
+    They are called `tvm`, and `auto_scheduler` as in TVM.
 
     Calling it again replaces the handlers of the earlier call, so messages never appear twice.
 
@@ -39,7 +41,8 @@ def init_logging(
         its level is above INFO.
     """
     logger = logging.getLogger("tvm")
-    for ours in (logger, progress.logger):
+    loggers = [logger, logging.getLogger("auto_scheduler")]
+    for ours in (*loggers, progress.logger):
         for handler in [h for h in ours.handlers if getattr(h, "felix_handler", False)]:
             ours.removeHandler(handler)
             handler.close()
@@ -59,8 +62,10 @@ def init_logging(
         handler.felix_handler = True  # type: ignore[attr-defined]
         handler.setLevel(handler_level)
         handler.setFormatter(logging.Formatter(_FORMAT))
-        logger.addHandler(handler)
+        for ours in loggers:
+            ours.addHandler(handler)
     levels = [handler_level for _, handler_level in handlers]
-    logger.setLevel(min([*levels, logging.INFO] if progress.logger.handlers else levels))
-    logger.propagate = False
+    for ours in loggers:
+        ours.setLevel(min([*levels, logging.INFO] if progress.logger.handlers else levels))
+        ours.propagate = False
     return logger

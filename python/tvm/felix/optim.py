@@ -44,6 +44,10 @@ logger = logging.getLogger(__name__)
 _SMALL_SHARE = 0.01
 
 
+class _OtherNetworkError(ValueError):
+    """A saved state is of another network."""
+
+
 class Timer:
     """Seconds of tuning, those of earlier runs of the same folder included."""
 
@@ -421,14 +425,19 @@ class Optimizer:
         path = Path(folder) / "state.json"
         if not path.exists():
             return
-        state = read_json(path)
+        try:
+            state = read_json(path)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; remove {path.name} to go on from the records alone"
+            ) from error
         try:
             saved = state["tasks"]
             ours = {task.key: task for task in self.tasks}
             if saved.keys() != ours.keys():
-                raise ValueError(
-                    f"{len(saved)} tasks that are not the {len(ours)} of the network: resume with "
-                    "the network and options of the first run"
+                raise _OtherNetworkError(
+                    f"{path}: {len(saved)} tasks that are not the {len(ours)} of the network: "
+                    "resume with the network and options of the first run"
                 )
             self.scheduler.rng.bit_generator.state = state["rng"]
             for key, task in ours.items():
@@ -442,11 +451,21 @@ class Optimizer:
             self.n_rounds = int(state["n_rounds"])
             self._resume_scheduler()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, _OtherNetworkError):
+                raise
             what = f"{error}" if isinstance(error, ValueError) else f"no valid state: {error!r}"
-            raise ValueError(f"{path}: {what}") from error
+            raise ValueError(
+                f"{path}: {what}; remove {path.name} to go on from the records alone"
+            ) from error
         checkpoint = Path(folder) / "cost_model.ckpt"
         if checkpoint.exists():
-            self.perf_model.load(checkpoint)
+            try:
+                self.perf_model.load(checkpoint)
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}; remove {checkpoint.name} to go on with a model that learns from the "
+                    "records alone"
+                ) from error
 
     def _tell_library(self) -> None:
         """Let the scheduler know what tasks take without a search."""

@@ -234,13 +234,13 @@ def test_task_that_only_fails_is_dropped_with_its_errors_counted(tasks):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda text: text[:-20], r"state\.json:1: column"),
+        (lambda text: text[:-20], r"state\.json:1: column.*; remove state\.json"),
         (lambda text: text.replace('"n_rounds"', '"rounds"'), r"state\.json: .*'n_rounds'"),
         (
             lambda text: text.replace('"seconds": ', '"seconds": "long", "s": '),
             r"state\.json: .*long",
         ),
-        (lambda text: "[]", r"state\.json: no valid state"),
+        (lambda text: "[]", r"state\.json: no valid state.*; remove state\.json"),
     ],
 )
 def test_damaged_state_is_named(tasks, tmp_path, change, reason):
@@ -251,6 +251,19 @@ def test_damaged_state_is_named(tasks, tmp_path, change, reason):
     optim.restore(tmp_path / "records.json")
     with pytest.raises(ValueError, match=reason):
         optim.load_state(tmp_path)
+
+
+def test_a_damaged_model_says_how_to_go_on(tasks, tmp_path):
+    tune(optimizer(tasks), 8, tmp_path)
+    path = tmp_path / "cost_model.ckpt"
+    path.write_bytes(path.read_bytes()[:200])
+    optim = optimizer(tasks)
+    optim.restore(tmp_path / "records.json")
+    with pytest.raises(ValueError, match=r"cost_model\.ckpt: .*; remove cost_model\.ckpt to go on"):
+        optim.load_state(tmp_path)
+    path.unlink()
+    optim.load_state(tmp_path)
+    assert tune(optim, 12, tmp_path).n_measurements == 12
 
 
 def test_schedules_slower_than_the_librarys_count_as_its_latency(tasks, tmp_path):
