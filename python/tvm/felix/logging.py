@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 
 from . import progress
@@ -37,8 +38,8 @@ def init_logging(
     log_file : appended to; its folder must exist.
     level : of the file, and of the console unless `console` is given.
     console : level of the console.
-    phases : show on the console what a run begins with, as lines without time and name, where
-        its level is above INFO.
+    phases : show on standard output what a run does, as lines without time and name, where the
+        level of the console is above INFO.
     """
     logger = logging.getLogger("tvm")
     loggers = [logger, logging.getLogger("auto_scheduler")]
@@ -47,7 +48,7 @@ def init_logging(
             ours.removeHandler(handler)
             handler.close()
     if phases and (level if console is None else console) > logging.INFO:
-        lines = logging.StreamHandler()
+        lines = logging.StreamHandler(sys.stdout)
         lines.felix_handler = True  # type: ignore[attr-defined]
         lines.setFormatter(logging.Formatter("%(message)s"))
         # What is above is on the console already.
