@@ -47,9 +47,6 @@ _ROUNDS_BEFORE_LEAVING = 5
 # many without any progress.
 _MAX_FAILED_ROUNDS = 3
 _STALL_ROUNDS = 8
-# What a first round promises to gain, in units of what the next ones do: the first programs of a
-# search win most over a schedule that nobody searched.
-_FIRST_ROUND = 4
 
 _MODELS = ("xgb", "mlp", "random")
 
@@ -244,11 +241,10 @@ class TaskScheduler:
     objective_func : from the tasks' best latencies in seconds to what is to become small; by
         default the sum of weight x latency.
     strategy : "gradient" tunes the task that promises to lower the objective most, "round-robin"
-        one after the other. "expected-gain" is the gradient as Felix takes it: heavy tasks first,
-        a task without valid measurement counts with a finite latency, and tasks that only fail
-        or have not improved for long are finished. Where `unsearched_costs` are known, first
-        rounds go where most seconds are to be won, and short kernels wait for second ones of
-        long kernels.
+        one after the other. "expected-gain" is the gradient as Felix takes it: each task once,
+        those first that take most of the time (`unsearched_costs`) or, where that is not known,
+        have most work; a task without valid measurement counts with a finite latency, and tasks
+        that only fail or have not improved for long are finished.
     load_model_file, load_log_file : see `make_search_policies`; counts and best latencies are
         restored from the log too.
     alpha : share of the past in the estimate of a task's promise, the rest being the forecast.
@@ -567,22 +563,22 @@ def _by_expected_gain(scheduler: TaskScheduler) -> int | None:
     if unknown:
         work = [flop * w for flop, w in zip(scheduler.flop_cts, scheduler.task_weights)]
         return max(unknown, key=lambda i: work[i])
+    if untouched:
+        known_costs = scheduler.unsearched_costs
+        return max(untouched, key=lambda i: scheduler.slope(i, known_costs) * known_costs[i])
     if not alive:
         return None
     # A task without valid measurement counts with the latency that its work would take at the
     # throughput of the others, so that one that only fails cannot absorb the whole budget.
-    least = np.minimum(scheduler.best_costs, scheduler.unsearched_costs)
-    known = [i for i, cost in enumerate(least) if cost < MAX_FLOAT]
-    seconds = sum(least[i] for i in known)
+    known = [i for i, cost in enumerate(scheduler.best_costs) if cost < MAX_FLOAT]
+    seconds = sum(scheduler.best_costs[i] for i in known)
     throughput = sum(scheduler.flop_cts[i] for i in known) / seconds if seconds > 0 else 1e9
     prior = np.array(scheduler.flop_cts) / throughput
-    costs = np.where(least < MAX_FLOAT, least, prior)
+    costs = np.where(scheduler.best_costs < MAX_FLOAT, scheduler.best_costs, prior)
 
     def gain(i: int) -> float:
         history = [h if h < MAX_FLOAT else prior[i] for h in scheduler.task_costs_history[i]]
         rounds, window = scheduler.task_cts[i], scheduler.backward_window_size
-        if not rounds:
-            return scheduler.slope(i, costs) * float(costs[i]) * _FIRST_ROUND
         forward = backward = costs[i] / rounds
         if len(history) > window:
             backward = (history[-1 - window] - history[-1]) / window
