@@ -214,6 +214,28 @@ def _train_ansor(options: argparse.Namespace) -> None:
         print(f"{name:>14}: {value:8.4f}   (random {random[name]:.4f})")
 
 
+def _check_files(options: argparse.Namespace) -> None:
+    """Find out before hours are spent whether what is read is there, and what is written can be.
+
+    Raises
+    ------
+    FileNotFoundError : a file that is read does not exist, or the folder of one that is written.
+    """
+    read = [*getattr(options, "dataset", []), *getattr(options, "tasks", [])]
+    logs = getattr(options, "logs", [])
+    if options.command == "felix_dataset":
+        read += [folder / name for folder in logs for name in ("tasks.json", "records.json")]
+    else:
+        read += logs
+    for path in read:
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file {path}")
+    if options.command != "measure" and not options.out.absolute().parent.is_dir():
+        raise FileNotFoundError(
+            f"--out: there is no folder {options.out.parent} to write in; make it, or name another"
+        )
+
+
 def main(arguments: list[str] | None = None, command: str | None = None) -> int:
     """Run; returns the exit status. With `command` the arguments are those of that command."""
     options = parse_arguments(arguments, command)
@@ -223,7 +245,12 @@ def main(arguments: list[str] | None = None, command: str | None = None) -> int:
         "train_mlp": _train_mlp,
         "train_ansor": _train_ansor,
     }
-    return run_command(lambda: commands[options.command](options))
+
+    def run() -> None:
+        _check_files(options)
+        commands[options.command](options)
+
+    return run_command(run)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def confirm_records(
         key = candidate.workload_key
         if (
             key in ours
-            and int(result.error_no) == MeasureErrorNo.NO_ERROR
+            and _is_valid(result)
             and ours[key].target.is_same_machine(candidate.build_target)
         ):
             found.setdefault(key, []).append((candidate, result.mean_cost))
@@ -115,6 +115,7 @@ class MeasureSession:
     n_measure : measurements so far, restored ones included.
     library_seconds : workload key to latency of the library's schedule, where that was measured.
     on_result : functions of (candidate, result), called after the result was recorded.
+    on_careful_result : the same for what is measured with care.
     """
 
     def __init__(
@@ -129,11 +130,13 @@ class MeasureSession:
         brief = LocalRunner(number=1, repeat=8, min_repeat_ms=2) if runner is None else runner
         careful = LocalRunner(number=1, repeat=40, min_repeat_ms=2) if runner is None else runner
         self.measurer = ProgramMeasurer(builder, brief, [listener])
-        self._careful = ProgramMeasurer(builder, careful)
+        again = _ffi_api.PythonBasedMeasureCallback(weakly(self._take_again), None)
+        self._careful = ProgramMeasurer(builder, careful, [again])
         self.library_seconds: dict[str, float] = {}
         self.records = None if records is None else Path(records)
         self.n_measure = 0
         self.on_result: list[Callable[[Candidate, MeasureResult], None]] = []
+        self.on_careful_result: list[Callable[[Candidate, MeasureResult], None]] = []
         self._unwritten: list[str] = []
         self._restored: set[str] = set()
 
@@ -158,29 +161,26 @@ class MeasureSession:
 
     def measure_library(self, tasks: Sequence[SearchTask]) -> None:
         """Measure the library's schedules of the tasks that have no such measurement yet."""
-        missing = [task for task in tasks if str(task.workload_key) not in self.library_seconds]
-        self.measure_again([LibraryCandidate(task) for task in missing])
+        self.measure_again([LibraryCandidate(task) for task in self.without_library(tasks)])
+
+    def without_library(self, tasks: Sequence[SearchTask]) -> list[SearchTask]:
+        """The tasks of which the library's schedule was not measured yet."""
+        return [task for task in tasks if str(task.workload_key) not in self.library_seconds]
 
     def measure_again(self, candidates: Sequence[Candidate]) -> list[float]:
         """Measure a few good programs carefully, one after the other.
 
-        The results go to the careful records beside the others, and count as no measurements.
+        Each result goes to the careful records beside the others as soon as it is known, and counts
+        as no measurement.
 
         Returns
         -------
         Least seconds of each, infinite where it failed.
         """
-        found = []
-        for candidate, result in zip(candidates, self._careful.measure(list(candidates))):
-            if int(result.error_no) == MeasureErrorNo.NO_ERROR:
-                least = [min(float(cost) for cost in result.costs)]
-                result = MeasureResult(least, 0, None, result.all_cost, result.timestamp)
-            if isinstance(candidate, LibraryCandidate):
-                self._keep_library(candidate.workload_key, result)
-            if self.records is not None:
-                append_lines(careful_file(self.records), [candidate.record(result)])
-            found.append(result.mean_cost if int(result.error_no) == 0 else math.inf)
-        return found
+        results = self._careful.measure(list(candidates))
+        return [
+            _least_result(result).mean_cost if _is_valid(result) else math.inf for result in results
+        ]
 
     def confirm(
         self, task: SearchTask, found: Sequence[tuple[Candidate, float]]
@@ -231,7 +231,10 @@ class MeasureSession:
         ValueError : a record cannot be read; the message names file and line.
         """
         restored = 0
-        for key, inputs, results in _records_of(records, policies):
+        careful = careful_file(records)
+        # A run that ended before its search has measured the library's schedules alone.
+        is_begun = careful.exists() and not Path(records).exists()
+        for key, inputs, results in () if is_begun else _records_of(records, policies):
             for measure_input, result in zip(inputs, results):
                 self.measurer.observe(measure_input, result)
                 record = measure_input.record(result)
@@ -239,7 +242,6 @@ class MeasureSession:
                 self._restored.add(record)
             policies[key].observe(inputs, results)
         self.n_measure += restored
-        careful = careful_file(records)
         if careful.exists():
             observe_records(careful, policies)
         for (key, machine), result in library_records(records).items():
@@ -279,6 +281,26 @@ class MeasureSession:
         for function in self.on_result:
             function(candidate, result)
 
+    def _take_again(self, policy: Any, candidate: Candidate, result: MeasureResult) -> None:
+        result = _least_result(result)
+        if isinstance(candidate, LibraryCandidate):
+            self._keep_library(candidate.workload_key, result)
+        if self.records is not None:
+            append_lines(careful_file(self.records), [candidate.record(result)])
+        for function in self.on_careful_result:
+            function(candidate, result)
+
     def _keep_library(self, key: str, result: MeasureResult) -> None:
-        valid = int(result.error_no) == MeasureErrorNo.NO_ERROR
-        self.library_seconds[key] = result.mean_cost if valid else math.inf
+        self.library_seconds[key] = result.mean_cost if _is_valid(result) else math.inf
+
+
+def _is_valid(result: MeasureResult) -> bool:
+    return int(result.error_no) == MeasureErrorNo.NO_ERROR
+
+
+def _least_result(result: MeasureResult) -> MeasureResult:
+    """The fastest repeat alone: whatever disturbs a measurement makes it longer."""
+    if not _is_valid(result):
+        return result
+    least = [min(float(cost) for cost in result.costs)]
+    return MeasureResult(least, 0, None, result.all_cost, result.timestamp)

@@ -241,9 +241,10 @@ class TaskScheduler:
     objective_func : from the tasks' best latencies in seconds to what is to become small; by
         default the sum of weight x latency.
     strategy : "gradient" tunes the task that promises to lower the objective most, "round-robin"
-        one after the other. "expected-gain" is the gradient as Felix takes it: heavy tasks first,
-        a task without valid measurement counts with a finite latency, and tasks that only fail
-        or have not improved for long are finished.
+        one after the other. "expected-gain" is the gradient as Felix takes it: each task once,
+        those first that take most of the time (`unsearched_costs`) or, where that is not known,
+        have most work; a task without valid measurement counts with a finite latency, and tasks
+        that only fail or have not improved for long are finished.
     load_model_file, load_log_file : see `make_search_policies`; counts and best latencies are
         restored from the log too.
     alpha : share of the past in the estimate of a task's promise, the rest being the forecast.
@@ -256,6 +257,8 @@ class TaskScheduler:
     Attributes
     ----------
     best_costs : best latency of each task in seconds, 1e10 before a valid measurement.
+    unsearched_costs : latency in seconds that each task has without a search, 1e10 where that is
+        not known; for whoever measured it to set.
     task_cts, task_best_cts : rounds of each task, and those at its best latency.
     task_costs_history : best latency of each task after each of its rounds.
     dead_tasks : tasks that are not tuned any more.
@@ -309,6 +312,7 @@ class TaskScheduler:
         self.task_best_cts = [0] * n
         self.task_costs_history: list[list[float]] = [[] for _ in range(n)]
         self.best_costs = np.full(n, MAX_FLOAT)
+        self.unsearched_costs = np.full(n, MAX_FLOAT)
         self.dead_tasks: set[int] = set()
         self.flop_cts = [max(float(task.compute_dag.flop_ct), 1.0) for task in self.tasks]
         self.ct = self.best_ct = 0
@@ -552,12 +556,16 @@ def _round_robin(scheduler: TaskScheduler) -> int | None:
 
 
 def _by_expected_gain(scheduler: TaskScheduler) -> int | None:
-    """The heaviest untouched task, then that of which a round promises most seconds."""
+    """The task of which a round promises most seconds; see `TaskScheduler`."""
     alive = [i for i in scheduler.alive() if not _is_finished(scheduler, i)]
     untouched = [i for i in alive if not scheduler.task_cts[i]]
-    if untouched:
+    unknown = [i for i in untouched if scheduler.unsearched_costs[i] >= MAX_FLOAT]
+    if unknown:
         work = [flop * w for flop, w in zip(scheduler.flop_cts, scheduler.task_weights)]
-        return max(untouched, key=lambda i: work[i])
+        return max(unknown, key=lambda i: work[i])
+    if untouched:
+        known_costs = scheduler.unsearched_costs
+        return max(untouched, key=lambda i: scheduler.slope(i, known_costs) * known_costs[i])
     if not alive:
         return None
     # A task without valid measurement counts with the latency that its work would take at the

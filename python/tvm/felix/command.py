@@ -141,7 +141,10 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         help="do not tune again what this machine remembers from other runs",
     )
     parser.add_argument(
-        "--timing-rounds", type=int, default=21, help="samples of the closing comparison"
+        "--timing-rounds",
+        type=int,
+        default=21,
+        help="samples of the closing comparison; quick networks have up to ten times as many",
     )
     parser.add_argument(
         "--tensorboard", action="store_true", help="write TensorBoard events into the folder too"
@@ -168,7 +171,9 @@ def _configure_tune(parser: argparse.ArgumentParser) -> None:
         "--trials, --config-seeds, --grad-steps, --per-round, --timing-rounds, --cache, --fleet "
         "and --tensorboard",
     )
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="say nothing of phases, and show no progress bar"
+    )
 
 
 # What a run that goes on may be told anew: what was measured stays as true as it was.
@@ -216,6 +221,7 @@ def _tune(options: argparse.Namespace) -> None:
     if (options.network is None) == (options.resume is None):
         options.parser.error("name a network, or a folder with --resume (and not both)")
     from .logging import init_logging
+    from .progress import phase
     from .settings import TuneSettings, check_settings, read_settings
 
     if options.resume is not None:
@@ -254,13 +260,16 @@ def _tune(options: argparse.Namespace) -> None:
     check_settings(settings)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; results go into a folder, choose another --out")
+    phases = not options.no_progress
+    init_logging(console=30, phases=phases)
+    phase("Loading %s", settings.network)
     from .tune_network import tune_network
 
     settings.budget().model()
     model, inputs = _load(settings.network, settings.weights, settings.batch_size, settings.inputs)
     together = {name: _load(name, None, settings.batch_size, ()) for name in settings.together}
     folder.mkdir(parents=True, exist_ok=True)
-    init_logging(folder / "tune.log", console=30)
+    init_logging(folder / "tune.log", console=30, phases=phases)
     tune_network(
         model, inputs, settings, folder, together=together, progress=not options.no_progress
     )

@@ -11,7 +11,7 @@ from tvm.target import Target
 
 from .schedules import RecordedSchedules
 
-__all__ = ["SEARCHED", "Coverage", "KernelUse", "read_coverage"]
+__all__ = ["FOUND", "SEARCHED", "Coverage", "KernelUse", "read_coverage"]
 
 _KINDS = {
     "records": "by schedules of",
@@ -23,8 +23,9 @@ _KINDS = {
     "fixed": "with nothing to compute (data movement)",
 }
 
-# The kinds of schedules that a search decided on.
-SEARCHED = ("records", "cache", "library")
+# The kinds of schedules that a search found, and those that a search decided on.
+FOUND = ("records", "cache")
+SEARCHED = (*FOUND, "library")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from .network import Network
 from .rounds import clearly_faster, kernel_rounds, typical
 from .schedules import FORMS
 
-__all__ = ["choose_forms", "find_rivals"]
+__all__ = ["choose_forms", "find_rivals", "forget_choice"]
 
 # A part that takes so much longer as it is, nothing tuned, is not searched in that form. Searches
 # gain less than that over the library's schedules of products and convolutions.
@@ -96,6 +96,18 @@ def choose_forms(
     ]
     _write(folder / FORMS, target, close, plain, parts)
     return [_as_they_are(network, plain) for network in networks]
+
+
+def forget_choice(folder: Path, target: Target) -> None:
+    """Leave every part in the form that passes offer; the folder remembers.
+
+    Raises
+    ------
+    ValueError : the folder's file of forms is damaged; the message names it.
+    """
+    path = folder / FORMS
+    if path.exists():
+        _write(path, target, _read_close(path), [], {})
 
 
 def _as_they_are(network: Network, names: Sequence[str]) -> Network:

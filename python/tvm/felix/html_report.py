@@ -11,7 +11,7 @@ from tvm import auto_scheduler
 from tvm.auto_scheduler.measure_record import record_summaries
 from tvm.runtime.files import read_json, write_atomically
 
-from .report import untuned_seconds
+from .report import times_as_fast, untuned_seconds
 from .schedules import REMEMBERED
 from .sym_task import load_tasks
 
@@ -105,7 +105,7 @@ def _network_table(facts: Mapping[str, Any]) -> str:
         return f"<p>Not compared with PyTorch: {_escape(reason)}</p>"
     latency = facts["latency_seconds"]
     rows = [
-        [name, _ms(seconds), f"{seconds / latency['tuned']:.2f}"]
+        [name, _ms(seconds), f"{1 if name == 'tuned' else times_as_fast(facts, name):.2f}"]
         for name, seconds in latency.items()
     ]
     simulated = bool(facts.get("simulated"))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
+
+from . import progress
 
 __all__ = ["init_logging"]
 
@@ -18,9 +21,15 @@ class _LogFile(logging.FileHandler):
 
 
 def init_logging(
-    log_file: str | Path | None = None, level: int = logging.INFO, console: int | None = None
+    log_file: str | Path | None = None,
+    level: int = logging.INFO,
+    console: int | None = None,
+    *,
+    phases: bool = False,
 ) -> logging.Logger:
-    """Send messages of the `tvm` loggers to the console and, if given, to `log_file`.
+    """Send messages of tvm's loggers to the console and, if given, to `log_file`.
+
+    They are called `tvm`, and `auto_scheduler` as in TVM.
 
     Calling it again replaces the handlers of the earlier call, so messages never appear twice.
 
@@ -29,11 +38,22 @@ def init_logging(
     log_file : appended to; its folder must exist.
     level : of the file, and of the console unless `console` is given.
     console : level of the console.
+    phases : show on standard output what a run does, as lines without time and name, where the
+        level of the console is above INFO.
     """
     logger = logging.getLogger("tvm")
-    for handler in [h for h in logger.handlers if getattr(h, "felix_handler", False)]:
-        logger.removeHandler(handler)
-        handler.close()
+    loggers = [logger, logging.getLogger("auto_scheduler")]
+    for ours in (*loggers, progress.logger):
+        for handler in [h for h in ours.handlers if getattr(h, "felix_handler", False)]:
+            ours.removeHandler(handler)
+            handler.close()
+    if phases and (level if console is None else console) > logging.INFO:
+        lines = logging.StreamHandler(sys.stdout)
+        lines.felix_handler = True  # type: ignore[attr-defined]
+        lines.setFormatter(logging.Formatter("%(message)s"))
+        # What is above is on the console already.
+        lines.addFilter(lambda record: record.levelno == logging.INFO)
+        progress.logger.addHandler(lines)
     handlers: list[tuple[logging.Handler, int]] = [
         (logging.StreamHandler(), level if console is None else console)
     ]
@@ -43,7 +63,10 @@ def init_logging(
         handler.felix_handler = True  # type: ignore[attr-defined]
         handler.setLevel(handler_level)
         handler.setFormatter(logging.Formatter(_FORMAT))
-        logger.addHandler(handler)
-    logger.setLevel(min(handler_level for _, handler_level in handlers))
-    logger.propagate = False
+        for ours in loggers:
+            ours.addHandler(handler)
+    levels = [handler_level for _, handler_level in handlers]
+    for ours in loggers:
+        ours.setLevel(min([*levels, logging.INFO] if progress.logger.handlers else levels))
+        ours.propagate = False
     return logger

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
@@ -21,6 +19,7 @@ from tvm.runtime.files import check_appendable, read_json, write_atomically
 from .evolution import EvolutionPolicy, EvolvedTask
 from .perf_func import SketchPerfFunc, TaskPerfFunc
 from .policy import FelixPolicy, Learner, make_policy
+from .progress import counting, phase, steps
 from .relatives import connect
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
 from .sym_task import SymTaskAndInstances, TaskInstance
@@ -41,8 +40,12 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# A task with less than this share of the network's work gets half-size batches.
+# A task with less than this share of the network's time gets half-size batches.
 _SMALL_SHARE = 0.01
+
+
+class _OtherNetworkError(ValueError):
+    """A saved state is of another network."""
 
 
 class Timer:
@@ -155,6 +158,7 @@ class Optimizer:
     settings : constants of the gradient search.
     against_library : measure the operator library's schedules first and the winners once more at
         the end, so that what is built is never slower than it was untuned.
+    progress : show a bar while sketches are made, where standard error is a terminal.
     """
 
     def __init__(
@@ -168,6 +172,7 @@ class Optimizer:
         seed: int = 0,
         settings: SearchSettings | None = None,
         against_library: bool = True,
+        progress: bool = True,
     ) -> None:
         self.against_library = against_library
         if session is None:
@@ -176,13 +181,14 @@ class Optimizer:
         self.learner = Learner(perf_model)
         self.timer = Timer()
         self.n_rounds = 0
+        self._is_scarce = False
         self.history: list[tuple[float, int, float]] = []
         pairs = [pair for group in tasks for pair in group.pairs]
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
         pairs.sort(key=lambda pair: pair[1].idx)
         self.tasks: list[TunedTask] = []
-        for task, instance in pairs:
+        for task, instance in steps(pairs, "Reading features of sketches", show=progress):
             policy = make_policy(task, self.learner, seed=[seed, instance.idx], settings=settings)
             self.tasks.append(TunedTask(instance, policy))
         self.learner.size(self.gradient_policies)
@@ -261,47 +267,78 @@ class Optimizer:
                 raise ValueError(f"tune: {name} must be >= 1, got {value}")
         if log_file is not None:
             check_appendable(log_file)
+        self._weigh_budget(n_measurements - self.n_measure, measure_per_round)
         self.session.records = Path(log_file) if log_file is not None else None
         for policy in self.gradient_policies:
             policy.n_config_seeds, policy.n_grad_steps = n_config_seeds, n_grad_steps
         interrupted = False
-        # Zero-size bars confuse tqdm's rate, and a finished log is a legal resume.
-        bar = tqdm(
-            total=max(n_measurements, self.n_measure),
-            initial=self.n_measure,
-            # None: only where standard error is a terminal.
-            disable=None if progress else True,
-            unit="prog",
-            dynamic_ncols=True,
-        )
-        self.session.on_result.append(lambda *_: bar.update(1))
         try:
             if self.against_library and self.n_measure < n_measurements:
-                self.session.measure_library([task.instance.ansor_task for task in self.tasks])
-            while self.n_measure < n_measurements:
-                chosen = self.scheduler.next_task()
-                if chosen is None:
-                    logger.info("every task is finished; stopping before the budget is used")
-                    break
-                task = self.tasks[chosen]
-                batch = self._batch_size(task, measure_per_round)
-                self._do_one_task_one_round(chosen, min(batch, n_measurements - self.n_measure))
-                seconds = self.network_seconds()
-                bar.set_postfix_str(
-                    f"task {task.instance.idx}, sum of kernels "
-                    + (f"{seconds * 1e3:.3f} ms" if math.isfinite(seconds) else "-")
-                )
-                if on_round is not None:
-                    on_round(self)
-            for task in self.tasks:
+                self._measure_library(progress)
+            self._search(n_measurements, measure_per_round, progress, on_round)
+            for task in steps(self.tasks, "Measuring the best programs again", show=progress):
                 self._confirm(task)
         except KeyboardInterrupt:
             interrupted = True
         finally:
-            self.session.on_result.pop()
-            bar.close()
             self.session.flush()
         return self.result(interrupted)
+
+    def _weigh_budget(self, left: int, measure_per_round: int) -> None:
+        """Find out whether the budget can reach every task, and say so where it cannot."""
+        untouched = sum(not task.search.measured for task in self.tasks)
+        self._is_scarce = 0 < left < untouched
+        if self._is_scarce:
+            logger.warning(
+                "%d programs to measure for %d kernels: they go to those that take most of the "
+                "network's time, and the others keep the library's schedules; about %d would give "
+                "each a search",
+                left,
+                untouched,
+                untouched * measure_per_round,
+            )
+
+    def _measure_library(self, progress: bool) -> None:
+        tasks = [task.instance.ansor_task for task in self.tasks]
+        missing = self.session.without_library(tasks)
+        if missing:
+            with counting(len(missing), "Measuring the library's schedules", show=progress) as bar:
+                self.session.on_careful_result.append(lambda *_: bar.update(1))
+                try:
+                    self.session.measure_library(missing)
+                finally:
+                    self.session.on_careful_result.pop()
+        self._tell_library()
+
+    def _search(
+        self,
+        n_measurements: int,
+        measure_per_round: int,
+        progress: bool,
+        on_round: Callable[[Optimizer], None] | None,
+    ) -> None:
+        """Rounds until the budget is used, or every task is finished."""
+        left = max(n_measurements - self.n_measure, 0)
+        with counting(left, f"Searching: {left} programs to measure", show=progress) as bar:
+            self.session.on_result.append(lambda *_: bar.update(1))
+            try:
+                while self.n_measure < n_measurements:
+                    chosen = self.scheduler.next_task()
+                    if chosen is None:
+                        phase("Every task is finished, before the budget is used")
+                        break
+                    task = self.tasks[chosen]
+                    batch = self._batch_size(task, measure_per_round)
+                    self._do_one_task_one_round(chosen, min(batch, n_measurements - self.n_measure))
+                    seconds = self.network_seconds()
+                    bar.set_postfix_str(
+                        f"task {task.instance.idx}, sum of kernels "
+                        + (f"{seconds * 1e3:.3f} ms" if math.isfinite(seconds) else "-")
+                    )
+                    if on_round is not None:
+                        on_round(self)
+            finally:
+                self.session.on_result.pop()
 
     def result(self, interrupted: bool = False) -> TuneResult:
         """The state of the search as a result."""
@@ -388,14 +425,19 @@ class Optimizer:
         path = Path(folder) / "state.json"
         if not path.exists():
             return
-        state = read_json(path)
+        try:
+            state = read_json(path)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; remove {path.name} to go on from the records alone"
+            ) from error
         try:
             saved = state["tasks"]
             ours = {task.key: task for task in self.tasks}
             if saved.keys() != ours.keys():
-                raise ValueError(
-                    f"{len(saved)} tasks that are not the {len(ours)} of the network: resume with "
-                    "the network and options of the first run"
+                raise _OtherNetworkError(
+                    f"{path}: {len(saved)} tasks that are not the {len(ours)} of the network: "
+                    "resume with the network and options of the first run"
                 )
             self.scheduler.rng.bit_generator.state = state["rng"]
             for key, task in ours.items():
@@ -409,13 +451,31 @@ class Optimizer:
             self.n_rounds = int(state["n_rounds"])
             self._resume_scheduler()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, _OtherNetworkError):
+                raise
             what = f"{error}" if isinstance(error, ValueError) else f"no valid state: {error!r}"
-            raise ValueError(f"{path}: {what}") from error
+            raise ValueError(
+                f"{path}: {what}; remove {path.name} to go on from the records alone"
+            ) from error
         checkpoint = Path(folder) / "cost_model.ckpt"
         if checkpoint.exists():
-            self.perf_model.load(checkpoint)
+            try:
+                self.perf_model.load(checkpoint)
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}; remove {checkpoint.name} to go on with a model that learns from the "
+                    "records alone"
+                ) from error
+
+    def _tell_library(self) -> None:
+        """Let the scheduler know what tasks take without a search."""
+        for index, task in enumerate(self.tasks):
+            seconds = self.library_seconds(task)
+            if math.isfinite(seconds):
+                self.scheduler.unsearched_costs[index] = seconds
 
     def _resume_scheduler(self) -> None:
+        self._tell_library()
         for index, task in enumerate(self.tasks):
             library = self.library_seconds(task)
             history = [min(seconds, library) for seconds in task.search.least_lat_history]
@@ -444,6 +504,12 @@ class Optimizer:
             task.search.record(infos[position])
 
     def _batch_size(self, task: TunedTask, measure_per_round: int) -> int:
-        total = sum(t.instance.weight * t.instance.flop for t in self.tasks)
-        share = task.instance.weight * task.instance.flop / total
-        return max(1, measure_per_round // 2) if share < _SMALL_SHARE else measure_per_round
+        half = max(1, measure_per_round // 2)
+        if self._is_scarce:
+            return half  # what a task gains first it gains by what is expected to be best
+        library = [self.library_seconds(t) for t in self.tasks]
+        by_time = all(map(math.isfinite, library))
+        sizes = library if by_time else [t.instance.flop for t in self.tasks]
+        shares = {t.key: t.instance.weight * size for t, size in zip(self.tasks, sizes)}
+        is_small = shares[task.key] < _SMALL_SHARE * sum(shares.values())
+        return half if is_small else measure_per_round

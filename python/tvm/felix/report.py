@@ -19,6 +19,7 @@ from tvm.runtime.files import write_atomically
 from .compiler import CompiledNetwork
 from .coverage import SEARCHED
 from .optim import TaskResult
+from .progress import steps
 from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 from .tuning import KernelSearch
 
@@ -33,6 +34,7 @@ __all__ = [
     "print_tasks",
     "search_facts",
     "task_bytes",
+    "times_as_fast",
     "untuned_seconds",
     "versions",
     "write_summary",
@@ -52,12 +54,15 @@ def _count_sketches(task: SymTask) -> str:
         return "-"
 
 
-def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
-    """The tuning tasks: operators, output shape, uses, work, number of symbolic sketches."""
+def print_tasks(tasks: Sequence[SymTaskAndInstances], progress: bool = True) -> None:
+    """The tuning tasks: operators, output shape, uses, work, number of symbolic sketches.
+
+    progress : show a bar while sketches are made, where standard error is a terminal.
+    """
     table = Table(title="Tuning tasks", title_justify="left")
     for name in ("ID", "Operators", "Shape", "Uses", "MFLOP", "Sketches"):
         table.add_column(name, justify="left" if name in ("Operators", "Shape") else "right")
-    for group in tasks:
+    for group in steps(tasks, "Making symbolic sketches", show=progress):
         for task, instance in group.pairs:
             table.add_row(
                 str(instance.idx),
@@ -143,15 +148,25 @@ def print_simulated_network(facts: Mapping[str, Any]) -> None:
     _console.print(text)
 
 
+def times_as_fast(facts: Mapping[str, Any], name: str) -> float:
+    """How many times as fast the tuned network is as "untuned" or "pytorch".
+
+    Of summaries of earlier releases, and of simulated runs, by the seconds alone.
+    """
+    latency = facts["latency_seconds"]
+    in_turns = facts.get("times_as_fast", {}).get(name)
+    return float(latency[name] / latency["tuned"] if in_turns is None else in_turns)
+
+
 def print_network_table(facts: Mapping[str, Any], title: str = "Network") -> None:
-    """The whole network: medians of untuned, tuned and PyTorch, what the time is made of, and how
-    far outputs differ."""
+    """The whole network: medians of untuned, tuned and PyTorch, how much faster the tuned one is
+    in runs that take turns, what the time is made of, and how far outputs differ."""
     latency = facts["latency_seconds"]
     table = Table(title=title, title_justify="left")
     for name in ("", "Median ms", "Tuned is"):
         table.add_column(name, justify="left" if not name else "right")
     for name, seconds in latency.items():
-        ratio = "" if name == "tuned" else f"{seconds / latency['tuned']:.2f}x as fast"
+        ratio = "" if name == "tuned" else f"{times_as_fast(facts, name):.2f}x as fast"
         table.add_row(name, _milliseconds(seconds), ratio)
     _console.print(table)
     inside = sum(kernel["calls"] * kernel["seconds"] for kernel in facts["kernels"])

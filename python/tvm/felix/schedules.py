@@ -75,6 +75,10 @@ class RecordedSchedules(DispatchContext):
     cache : asked for kernels that `records` does not have.
     read_ahead : False leaves out all that programs of `records` prefetch.
 
+    Attributes
+    ----------
+    reads_ahead : whether any program that was asked for until now prefetches weights.
+
     Raises
     ------
     FileNotFoundError : there is no such file.
@@ -91,6 +95,7 @@ class RecordedSchedules(DispatchContext):
         super().__init__()
         self.target = target
         self._read_ahead = read_ahead
+        self.reads_ahead = False
         self.path = None if records is None else record_file(records)
         self._cache = cache
         self._files = [] if self.path is None else _files(self.path)
@@ -111,6 +116,8 @@ class RecordedSchedules(DispatchContext):
             return None
         state = self._run.query(target, workload_key, True, dag, func_name)
         near = not self._read_ahead or workload_key in self._in_place.without_read_ahead
+        if state is not None and any(_reads_ahead(step) for step in state.transform_steps):
+            self.reads_ahead = True
         if state is not None and dag is not None and near:
             return _without_read_ahead(dag, state)
         if state is not None or self._cache is None:

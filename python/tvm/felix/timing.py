@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,22 +12,34 @@ import torch
 
 from tvm.relax.frontend.torch import in_eval_mode
 
-__all__ = ["interleaved_seconds", "machine_ceilings", "output_difference", "torch_variants"]
+__all__ = [
+    "interleaved_seconds",
+    "machine_ceilings",
+    "output_difference",
+    "times_as_fast",
+    "torch_variants",
+]
 
 
 def interleaved_seconds(
-    functions: Mapping[str, Callable[[], Any]], rounds: int = 15, budget: float = 60.0
+    functions: Mapping[str, Callable[[], Any]],
+    rounds: int = 15,
+    budget: float = 60.0,
+    at_least: float = 0.0,
 ) -> dict[str, list[float]]:
     """Seconds of each call, one sample a function and round, in turn A B C A B C.
 
     Each timed call follows one of the same function that is not timed. A slow function is sampled
-    in fewer rounds (at least three), so that a slow baseline does not stretch the comparison.
+    in fewer rounds (at least three), so that a slow baseline does not stretch the comparison; quick
+    functions go on among themselves, so that no single moment of the machine decides between them.
 
     Parameters
     ----------
     functions : name to a function without arguments; each is called once before timing starts.
     rounds : samples of each function.
     budget : seconds for all samples of all functions together, roughly.
+    at_least : seconds for all samples of a function, roughly; quick ones have up to ten times
+        `rounds` for it.
     """
     if rounds < 1:
         raise ValueError(f"interleaved_seconds: rounds must be >= 1, got {rounds}")
@@ -38,9 +51,12 @@ def interleaved_seconds(
         once = time.perf_counter() - start
         affordable = int(budget / len(functions) / max(2 * once, 1e-9))
         limits[name] = max(3, min(rounds, affordable))
-    for turn in range(rounds):
+    for turn in range(10 * rounds):
+        unsure = [name for name in functions if sum(samples[name]) < at_least]
+        if turn >= rounds and not unsure:
+            break
         for name, function in functions.items():
-            if turn < limits[name]:
+            if turn < min(limits[name], rounds) or (turn >= rounds and name in unsure):
                 # One call that is not timed: the threads of the function before it are still
                 # spinning on the cores for a while, and the caches hold its data.
                 function()
@@ -48,6 +64,19 @@ def interleaved_seconds(
                 function()
                 samples[name].append(time.perf_counter() - start)
     return samples
+
+
+def times_as_fast(one: Sequence[float], other: Sequence[float]) -> float:
+    """How many times the seconds of one function those of another are, in the middle round.
+
+    What both had to share in a round, such as a busy neighbour, cancels, as it does not between
+    their medians.
+
+    Parameters
+    ----------
+    one, other : samples of `interleaved_seconds`; rounds that only one has do not count.
+    """
+    return statistics.median(theirs / ours for ours, theirs in zip(one, other))
 
 
 def torch_variants(

@@ -20,7 +20,7 @@ from .patience import Patience
 from .schedules import RecordedSchedules
 from .settings import SearchBudget
 from .torch_graph import GraphCompiler, Run, bind_inputs
-from .tuning import run_folder, search_kernels
+from .tuning import compile_tuned, run_folder, search_kernels
 
 __all__ = ["BackendOptions", "ModuleByShape", "felix"]
 
@@ -337,8 +337,8 @@ def _graph_compiler(
             return relax.build(network.mod, target, source)
         with run_folder(records) as folder:
             search_kernels([network], target, folder, SearchBudget(options.trials), kernels)
-            source = RecordedSchedules(target, folder, kernels)
-            return relax.build(network.mod, target, source)
+            [tuned] = compile_tuned([network], target, folder, kernels)
+            return tuned.executable
 
     if options.trials:
         # What was measured once is kept; other searches, those of this network's other graphs

@@ -27,9 +27,16 @@ from .compiler import CompiledNetwork, compile_network
 from .html_report import write_report
 from .network import GraphOptions, Network
 from .optim import Optimizer
+from .progress import phase
 from .settings import TuneSettings, check_settings
 from .simulation import simulate_network
-from .timing import interleaved_seconds, machine_ceilings, output_difference, torch_variants
+from .timing import (
+    interleaved_seconds,
+    machine_ceilings,
+    output_difference,
+    times_as_fast,
+    torch_variants,
+)
 from .tuning import (
     compile_rivals,
     compile_tuned,
@@ -41,6 +48,9 @@ from .tuning import (
 __all__ = ["tune_network"]
 
 logger = logging.getLogger(__name__)
+
+# What samples of a function in the closing comparison take at least, for each of its rounds.
+_SECONDS_OF_A_ROUND = 0.05
 
 # A model and its example inputs.
 LoadedNetwork = tuple[torch.nn.Module, Sequence[torch.Tensor]]
@@ -113,12 +123,18 @@ def _tune(
 
     target = tvm.target.Target(settings.target)
     options = GraphOptions.for_target(target, settings.winograd)
-    imported = [Network(model, inputs, options=options) for model, inputs in networks.values()]
+    imported = []
+    for name, (model, inputs) in networks.items():
+        phase("Importing %s", name)
+        imported.append(Network(model, inputs, options=options))
     cache = KernelCache.of_machine() if settings.cache else None
     made, rivals = compile_rivals(
         imported, target, folder, settings.winograd is None and settings.fleet is None
     )
-    untuned_networks = made or [compile_network(network, target) for network in imported]
+    if made is None:
+        phase("Compiling without a search")
+        made = [compile_network(network, target) for network in imported]
+    untuned_networks = made
     untuned = {
         key: seconds
         for network in untuned_networks
@@ -137,7 +153,7 @@ def _tune(
             progress=progress,
             rivals=rivals,
             on_round=on_round,
-            on_tasks=report.print_tasks,
+            on_tasks=lambda tasks: report.print_tasks(tasks, progress),
             **machines,
         )
     if search.resumed:
@@ -173,6 +189,7 @@ def _tune(
         own = facts if name == settings.network else facts.setdefault("together", {})
         if own is not facts:
             own = own.setdefault(name, {"coverage": tuned_network.coverage.tuned_share})
+        phase("Comparing %s with PyTorch", name)
         try:
             own |= _compare(*networks[name], untuned_network, tuned_network, settings)
         except Exception as error:
@@ -229,21 +246,28 @@ def _compare(
     tuned: CompiledNetwork,
     settings: TuneSettings,
 ) -> dict[str, Any]:
-    """Medians in seconds of untuned, tuned and the faster eager PyTorch, interleaved; the outputs'
-    differences; what each kernel takes."""
+    """Medians in seconds of untuned, tuned and the faster eager PyTorch, interleaved; how many
+    times the tuned network's the others are, round by round; the outputs' differences; what each
+    kernel takes."""
     functions: dict[str, Callable[[], Any]] = {
         "untuned": lambda: untuned(*inputs),
         "tuned": lambda: tuned(*inputs),
         **torch_variants(model, inputs),
     }
-    samples = interleaved_seconds(functions, settings.timing_rounds)
+    rounds = settings.timing_rounds
+    samples = interleaved_seconds(functions, rounds, at_least=_SECONDS_OF_A_ROUND * rounds)
     medians = {name: float(np.median(seconds)) for name, seconds in samples.items()}
     eager = {name: medians.pop(name) for name in list(medians) if name not in ("untuned", "tuned")}
+    faster_eager = min(eager, key=lambda name: eager[name])
     with torch.inference_mode():
         expected = in_eval_mode(model)(*inputs)
     absolute, relative = output_difference(tuned(*inputs), expected)
     return {
-        "latency_seconds": {**medians, "pytorch": min(eager.values())},
+        "latency_seconds": {**medians, "pytorch": eager[faster_eager]},
+        "times_as_fast": {
+            "untuned": times_as_fast(samples["tuned"], samples["untuned"]),
+            "pytorch": times_as_fast(samples["tuned"], samples[faster_eager]),
+        },
         "max_abs_diff": absolute,
         "max_rel_diff": relative,
         "kernels": report.kernel_facts(tuned),

@@ -16,15 +16,18 @@ import torch
 
 from tvm.auto_scheduler import MeasureSession, ProgramBuilder, ProgramRunner
 from tvm.auto_scheduler.measure_local import DeviceLostError
+from tvm.auto_scheduler.measure_record import careful_file
 from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
 from .cache import KernelCache, read_kernel_records, write_kernel_records
 from .compiler import CompiledNetwork, compile_network
-from .forms import choose_forms, find_rivals
-from .in_place import choose_in_place
+from .coverage import FOUND
+from .forms import choose_forms, find_rivals, forget_choice
+from .in_place import choose_in_place, keep_untuned
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
+from .progress import phase
 from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules
 from .settings import SearchBudget
 from .sym_task import SymTaskAndInstances, add_rivals, merge_tasks, save_tasks, tasks_of_network
@@ -234,6 +237,7 @@ def compile_rivals(
     if not (wanted and any(network.forms for network in networks)):
         (folder / FORMS).unlink(missing_ok=True)
         return None, []
+    phase("Compiling without a search, in each form that parts of the network have")
     untuned = [compile_network(network, target) for network in networks]
     return untuned, find_rivals(networks, untuned, target, folder)
 
@@ -261,20 +265,33 @@ def compile_tuned(
     has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
     (folder / IN_PLACE).unlink(missing_ok=True)
 
-    def compiled(networks: Sequence[Network], read_ahead: bool = True) -> list[CompiledNetwork]:
-        source = RecordedSchedules(target, folder if has_records else None, cache, read_ahead)
+    def schedules(read_ahead: bool = True) -> RecordedSchedules:
+        return RecordedSchedules(target, folder if has_records else None, cache, read_ahead)
+
+    def compiled(networks: Sequence[Network]) -> list[CompiledNetwork]:
+        source = schedules()
         return [compile_network(network, target, source) for network in networks]
 
-    tuned = compiled(networks)
+    phase("Compiling with what was found")
+    source = schedules()
+    tuned = [compile_network(network, target, source) for network in networks]
     if not (in_place and "cpu" in target.keys):
         return tuned
-    others = compiled(rivals)
-    if any(kernel.schedule == "records" for net in [*tuned, *others] for kernel in net.kernels):
+    others = [compile_network(network, target, source) for network in rivals]
+    found = frozenset().union(*map(_searched, tuned))
+    # Rivals run where they have programs that the networks have not.
+    apart = [network for network in others if not _searched(network) <= found]
+    timed = [*tuned, *apart]
+    if any(_searched(network) for network in timed):
         if untuned is None:
             untuned = [compile_network(network, target) for network in networks]
-        by_hand = [*untuned, *(compile_network(network, target) for network in rivals)]
-        near = compiled([*networks, *rivals], read_ahead=False)
-        kept = choose_in_place(folder, target, [*tuned, *others], near, by_hand)
+        by_hand = [*untuned, *(compile_network(rival.network, target) for rival in apart)]
+        near = timed
+        if source.reads_ahead:
+            without = schedules(read_ahead=False)
+            near = [compile_network(network.network, target, without) for network in timed]
+        phase("Timing kernels inside of the network")
+        kept = choose_in_place(folder, target, timed, near, by_hand)
         logger.info(
             "in the network %d kernels are faster by the library's schedule, and %d without "
             "prefetches",
@@ -283,12 +300,29 @@ def compile_tuned(
         )
         if kept:
             tuned, others = compiled(networks), compiled(rivals)
-    if not rivals:
-        return tuned
-    chosen = choose_forms(folder, target, tuned, others)
-    plain = {name for network in chosen for name in network.options.plain}
-    logger.info("faster as they are: %s", ", ".join(sorted(plain)) or "no parts")
-    return compiled(chosen) if plain else tuned
+    best = tuned
+    if rivals:
+        chosen = choose_forms(folder, target, tuned, others)
+        plain = {name for network in chosen for name in network.options.plain}
+        logger.info("faster as they are: %s", ", ".join(sorted(plain)) or "no parts")
+        best = compiled(chosen) if plain else tuned
+    changed = best is not tuned or any(k.schedule in FOUND for net in best for k in net.kernels)
+    if untuned is None or not changed:
+        return best
+    slower = keep_untuned(folder, target, best, untuned, tuned)
+    if not slower:
+        return best
+    logger.warning(
+        "%s: faster with the library's schedules than with what was found, which is left out",
+        ", ".join(dict.fromkeys(slower)),
+    )
+    forget_choice(folder, target)
+    return compiled(networks)
+
+
+def _searched(network: CompiledNetwork) -> frozenset[str]:
+    """Workload keys of the kernels that a run found programs for."""
+    return frozenset(k.workload_key for k in network.kernels if k.schedule == "records")
 
 
 def _check_search(trials: int, seed: int, cost_model: str, runner: str) -> SearchBudget:
@@ -417,12 +451,14 @@ def search_kernels(
     try:
         # Sketches are made meanwhile.
         session.start_workers()
-        optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, session=session)
+        optimizer = Optimizer(
+            wanted, budget.model(), seed=budget.seed, session=session, progress=progress
+        )
         # Known schedules are where the search starts; they cost no measurement of this run.
         if (folder / REMEMBERED).exists():
             session.n_measure -= optimizer.restore(folder / REMEMBERED)
         resumed = 0
-        if records.exists():
+        if records.exists() or careful_file(records).exists():
             resumed = optimizer.restore(records)
             optimizer.load_state(folder)
         logger.info("searching %d kernels with %d programs to measure", len(wanted), trials)

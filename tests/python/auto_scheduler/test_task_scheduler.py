@@ -186,6 +186,19 @@ def test_by_expected_gain_untouched_tasks_come_first_heaviest_first():
     assert scheduler_of([[1e-3], [], []], [1, 1, 4]).next_task() == 2
 
 
+def test_by_expected_gain_first_rounds_go_where_the_time_is():
+    scheduler = scheduler_of([[], [], []], [1, 1, 2])
+    scheduler.unsearched_costs[:] = [1e-3, 5e-3, 2e-3]
+    assert scheduler.next_task() == 1
+    scheduler.end_round(1, 4.5e-3, 4)
+    assert scheduler.next_task() == 2
+    # What nothing is known of comes first.
+    scheduler.unsearched_costs[0] = 1e10
+    assert scheduler.next_task() == 0
+    scheduler.end_round(0, 1e-3, 4)
+    assert scheduler.next_task() == 2
+
+
 def test_the_task_with_the_most_weighted_latency_to_gain_is_chosen():
     assert scheduler_of([[2e-3, 1e-3], [2e-3, 1e-3]], [1, 8]).next_task() == 1
 

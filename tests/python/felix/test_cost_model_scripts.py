@@ -61,3 +61,32 @@ def test_scripts_for_one_command_take_its_arguments_and_the_seed(train, capsys):
     with pytest.raises(SystemExit):
         train.parse_arguments([], "train_ansor")
     assert "train_ansor" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["felix_dataset", "-l", "{here}", "{here}/no", "-o", "{here}/d"], "no file {here}/no/t"),
+        (["train_mlp", "-d", "{here}/no.npz", "-o", "{here}/m"], "no file {here}/no.npz"),
+        (["train_ansor", "-l", "{here}/no.json", "-o", "{here}/m"], "no file {here}/no.json"),
+        (
+            ["train_mlp", "-d", "{replay}", "-o", "{here}/no/m"],
+            "--out: there is no folder {here}/no",
+        ),
+    ],
+)
+def test_files_are_looked_for_before_anything_is_done(
+    tmp_path, train, capsys, monkeypatch, arguments, message
+):
+    for name in ("tasks.json", "records.json"):
+        (tmp_path / name).touch()
+
+    def too_late(*_):
+        raise AssertionError("the files were not looked for")
+
+    for name in ("_felix_dataset", "_train_mlp", "_train_ansor"):
+        monkeypatch.setattr(train, name, too_late)
+    replay = felix.packaged_checkpoint().with_suffix(".replay.npz")
+    written = {"here": tmp_path, "replay": replay}
+    assert train.main([argument.format(**written) for argument in arguments]) == 1
+    assert message.format(**written) in capsys.readouterr().err

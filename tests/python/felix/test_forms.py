@@ -36,12 +36,19 @@ def forms_of(network):
 def tune(model, x, tmp_path, monkeypatch):
     """Tune with the seconds of each form inside of the network given."""
 
-    def run(winograd, direct, **options):
+    def run(winograd, direct, whole=None, **options):
+        """`whole` : seconds of a run in each form, by default equal."""
+
         def seconds(network, repeats):
             taken = {"winograd": winograd, "direct": direct}[forms_of(network)]
             return {group.key: taken for group in tvm.relax.fused_groups(network.network.mod)}
 
         monkeypatch.setattr(CompiledNetwork, "kernel_seconds", seconds)
+
+        def run_seconds(network):
+            return whole[forms_of(network)] if whole else 1.0
+
+        monkeypatch.setattr(CompiledNetwork, "run_seconds", run_seconds)
         options = {"trials": 2, "cache": False, "progress": False, **options}
         return felix.tune(model, x, folder=tmp_path, **options)
 
@@ -117,3 +124,14 @@ def test_strassen_is_for_processors_that_multiply_slower_than_they_add():
         return GraphOptions.for_target(target, None).strassen
 
     assert strassen("znver4") and strassen("haswell") and not strassen("emeraldrapids")
+
+
+def test_a_form_that_the_whole_network_loses_by_is_given_up(tune, model, x, tmp_path, caplog):
+    network = tune(winograd=1.0, direct=2.0, whole={"winograd": 1.0, "direct": 1.1})
+    assert forms_of(network) == "winograd"
+    assert not {kernel.schedule for kernel in network.kernels} & {"records", "cache"}
+    assert "faster with the library's schedules" in caplog.text
+    assert json.loads((tmp_path / "forms.json").read_text())["plain"] == []
+    again = felix.compile(model, x, records=tmp_path, cache=False)
+    assert [kernel.schedule for kernel in again.kernels] == [k.schedule for k in network.kernels]
+    torch.testing.assert_close(again(x), model(x).detach(), rtol=1e-4, atol=1e-4)

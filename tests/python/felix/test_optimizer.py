@@ -49,7 +49,7 @@ class Compiled(ProgramBuilder):
 class Timed(ProgramRunner):
     """Latencies that only depend on the program; interrupted after `stop_after` of them.
 
-    `library` is the latency of the operator library's schedules.
+    `library` is the latency of the operator library's schedules, or one for each count of rows.
     """
 
     def __init__(self, stop_after=None, fail=False, library=None):
@@ -63,7 +63,10 @@ class Timed(ProgramRunner):
                 raise KeyboardInterrupt
             self.left = None if self.left is None else self.left - 1
             if isinstance(candidate, LibraryCandidate):
-                results.append(MeasureResult([self.library], 0, None, 0.1, 1.0))
+                seconds = self.library
+                if isinstance(seconds, dict):
+                    seconds = seconds[int(candidate.task.compute_dag.tensors[0].shape[0])]
+                results.append(MeasureResult([seconds], 0, None, 0.1, 1.0))
                 on_result(position, results[-1])
                 continue
             lengths = [int(text) for text in re.findall(r"\d+", str(candidate.state))]
@@ -231,13 +234,13 @@ def test_task_that_only_fails_is_dropped_with_its_errors_counted(tasks):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda text: text[:-20], r"state\.json:1: column"),
+        (lambda text: text[:-20], r"state\.json:1: column.*; remove state\.json"),
         (lambda text: text.replace('"n_rounds"', '"rounds"'), r"state\.json: .*'n_rounds'"),
         (
             lambda text: text.replace('"seconds": ', '"seconds": "long", "s": '),
             r"state\.json: .*long",
         ),
-        (lambda text: "[]", r"state\.json: no valid state"),
+        (lambda text: "[]", r"state\.json: no valid state.*; remove state\.json"),
     ],
 )
 def test_damaged_state_is_named(tasks, tmp_path, change, reason):
@@ -248,6 +251,19 @@ def test_damaged_state_is_named(tasks, tmp_path, change, reason):
     optim.restore(tmp_path / "records.json")
     with pytest.raises(ValueError, match=reason):
         optim.load_state(tmp_path)
+
+
+def test_a_damaged_model_says_how_to_go_on(tasks, tmp_path):
+    tune(optimizer(tasks), 8, tmp_path)
+    path = tmp_path / "cost_model.ckpt"
+    path.write_bytes(path.read_bytes()[:200])
+    optim = optimizer(tasks)
+    optim.restore(tmp_path / "records.json")
+    with pytest.raises(ValueError, match=r"cost_model\.ckpt: .*; remove cost_model\.ckpt to go on"):
+        optim.load_state(tmp_path)
+    path.unlink()
+    optim.load_state(tmp_path)
+    assert tune(optim, 12, tmp_path).n_measurements == 12
 
 
 def test_schedules_slower_than_the_librarys_count_as_its_latency(tasks, tmp_path):
@@ -282,6 +298,33 @@ def test_winners_are_measured_again_beside_the_library(tasks, tmp_path):
         best, record = auto_scheduler.load_best_record(path, row.workload_key)
         assert again == [str(best.state)]
         assert record.mean_cost == pytest.approx(row.best_seconds)
+
+
+def test_a_small_budget_goes_where_the_time_is(caplog):
+    rows = (8, 16, 24, 32, 40)
+    many = merge_tasks([[make_task(dense(n), desc=f"dense {n}") for n in rows]])
+    optim = optimizer(many, library={8: 5e-4, 16: 1e-6, 24: 1e-3, 32: 1e-6, 40: 1e-6})
+    result = tune(optim, 4)
+    assert "4 programs to measure for 5 kernels" in caplog.text
+    measured = {row.desc: row.n_measured for row in result.tasks if row.n_measured}
+    # Half rounds, so that more of them are reached.
+    assert measured == {"dense 24": 2, "dense 8": 2}
+    caplog.clear()
+    tune(optim, 12)
+    assert "programs to measure for" not in caplog.text
+
+
+def test_library_measurements_outlive_an_interruption(tasks, tmp_path):
+    many = merge_tasks([[make_task(dense(n), desc=f"dense {n}") for n in (8, 16, 24, 32)]])
+    result = tune(optimizer(many, library=1e-3, stop_after=3), 8, tmp_path)
+    assert result.interrupted
+    found = library_records(tmp_path / "records.json")
+    assert len(found) == 3
+    again = optimizer(many, library=2e-3)
+    again.restore(tmp_path / "records.json")
+    tune(again, 4, tmp_path)
+    seconds = [again.library_seconds(task) for task in again.tasks]
+    assert sorted(seconds) == [1e-3, 1e-3, 1e-3, 2e-3]
 
 
 def without_sketch():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tvm.felix.in_place import choose_in_place
+from tvm.felix.in_place import choose_in_place, keep_untuned
 from tvm.felix.rounds import clearly_faster, kernel_rounds
 from tvm.target import Target
 
@@ -99,3 +99,51 @@ def test_sums_of_kernels_are_compared_by_rounds():
     same = np.array([machine.seconds(2.0) for _ in range(20)])
     assert not clearly_faster(same, rewritten, 0.98)
     assert clearly_faster(same * 0.9, rewritten, 0.98)
+
+
+def test_what_is_there_twice_runs_once(tmp_path):
+    runs = []
+
+    def counted(name, seconds):
+        kernel = SimpleNamespace(workload_key="dense", schedule="records")
+        return SimpleNamespace(
+            kernels=[kernel], task_seconds=lambda repeats: runs.append(name) or {"dense": seconds}
+        )
+
+    found = counted("found", 1.0)
+    kept = choose_in_place(tmp_path, TARGET, [found], [found], [counted("library", 2.0)])
+    assert not kept
+    assert runs.count("found") == runs.count("library")
+
+
+def whole(name, schedule, seconds):
+    """A stand-in for a network of two kernels that takes `seconds` to run."""
+    kernels = [SimpleNamespace(workload_key=f"{name}{k}", schedule=schedule) for k in range(2)]
+    return SimpleNamespace(
+        kernels=kernels, network=SimpleNamespace(name=name), run_seconds=lambda: seconds
+    )
+
+
+def test_a_network_that_lost_by_tuning_is_left_to_the_library(tmp_path):
+    machine = BusyMachine(1)
+    choose_in_place(
+        tmp_path,
+        TARGET,
+        *([network(machine, true)] for true in (1.08, 1.08, 1.0)),
+    )
+    tuned = [whole("lost", "records", 1.1), whole("won", "records", 0.9)]
+    untuned = [whole("lost", "hand", 1.0), whole("won", "hand", 1.0)]
+    assert keep_untuned(tmp_path, TARGET, tuned, untuned, tuned) == ["lost"]
+    document = json.loads((tmp_path / "in_place.json").read_text())
+    # With what was chosen kernel by kernel before.
+    assert set(document["seconds"]) == {"lost0", "lost1", "dense"}
+
+
+def test_chance_does_not_give_a_tuned_network_up(tmp_path):
+    for seed in range(50):
+        machine = BusyMachine(seed)
+        nets = [whole("net", "records", 0), whole("net", "hand", 0)]
+        for net in nets:
+            net.run_seconds = lambda machine=machine: machine.seconds(1.0)
+        keep_untuned(tmp_path, TARGET, nets[:1], nets[1:], nets[:1])
+    assert not (tmp_path / "in_place.json").exists()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 import torch
 from torch import nn
 
-from tvm.felix.timing import torch_variants
+from tvm.felix.timing import interleaved_seconds, times_as_fast, torch_variants
 
 
 class ImageAndVolume(nn.Module):
@@ -27,3 +30,29 @@ def test_networks_of_images_and_volumes_have_both_formats():
     for run in variants.values():
         torch.testing.assert_close(run(), model(x).detach())
     assert model.image.weight.is_contiguous()
+
+
+def test_quick_functions_are_sampled_more_often_than_slow_ones():
+    calls = {"quick": 0, "slow": 0}
+
+    def function(name, seconds):
+        def run():
+            calls[name] += 1
+            time.sleep(seconds)
+
+        return run
+
+    samples = interleaved_seconds(
+        {"quick": function("quick", 1e-4), "slow": function("slow", 0.02)}, 3, at_least=0.03
+    )
+    assert len(samples["slow"]) == 3
+    assert 3 < len(samples["quick"]) <= 30
+    # One call before, and one before each that is timed.
+    assert calls == {name: 1 + 2 * len(taken) for name, taken in samples.items()}
+
+
+def test_rounds_are_compared_not_their_middles():
+    # Neighbours slow two rounds of the one, and two others of the other a little less.
+    tuned, untuned = [1.0, 4.0, 4.0, 1.0, 1.0], [1.1, 4.4, 4.4, 4.4, 1.1]
+    assert times_as_fast(tuned, untuned) == pytest.approx(1.1)
+    assert times_as_fast(tuned, [2.0]) == 2.0

@@ -203,6 +203,8 @@ def test_autocast_has_its_types_in_compiled_code(inside, cache):
             with short() if inside else nullcontext():
                 return self.norm(self.convolution(x).mean((2, 3)))
 
+    # Few numbers are normalised, so that of some weights the types differ by more than they round.
+    torch.manual_seed(0)
     model, x = Network().eval(), torch.randn(2, 3, 6, 6)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -239,6 +239,9 @@ def test_weights_are_read_ahead_where_that_is_faster_inside_the_network(tmp_path
             return {kernel.workload_key: ahead if reads_ahead(network) else near}
 
         monkeypatch.setattr(CompiledNetwork, "task_seconds", seconds)
+        monkeypatch.setattr(
+            CompiledNetwork, "run_seconds", lambda self: sum(seconds(self, 1).values())
+        )
         return felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
 
     for ahead, near in ((1.0, 2.0), (2.0, 1.0), (1.0, 2.0)):
@@ -263,6 +266,9 @@ def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, mo
             return {network.kernels[0].workload_key: library if by_hand else found}
 
         monkeypatch.setattr(CompiledNetwork, "task_seconds", seconds)
+        monkeypatch.setattr(
+            CompiledNetwork, "run_seconds", lambda self: sum(seconds(self, 1).values())
+        )
         return felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
 
     (kernel,) = tune(found=1.0, library=2.0).kernels
