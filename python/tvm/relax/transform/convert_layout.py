@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,11 @@ _REDUCTIONS = ("relax.sum", "relax.mean", "relax.max", "relax.min")
 def _is_4d(expr: RelayExpr) -> bool:
     info = expr.struct_info
     return isinstance(info, TensorStructInfo) and info.ndim == 4
+
+
+def _each(setting: Any) -> Sequence[Any]:
+    """A setting that is one number, or one for each side."""
+    return [setting] if isinstance(setting, int) else list(setting)
 
 
 def _is_layout_free(call: Call) -> bool:
@@ -112,7 +118,15 @@ class _NHWCConverter(FunctionRewriter):
         settings.pop("kernel_layout")
         data, weight = call.args
         filters, per_group, kernel_h, kernel_w = static_shape(weight.struct_info)
-        channels = static_shape(data.struct_info)[1]
+        batch, channels, height, width = static_shape(data.struct_info)
+        plain = {"strides": 1, "padding": 0, "groups": 1}
+        pointwise = (kernel_h, kernel_w) == (1, 1) and all(
+            int(number) == value
+            for name, value in plain.items()
+            for number in _each(settings[name])
+        )
+        if filters == 1 and channels > 1 and pointwise and not self._has_nhwc(data):
+            return self._sum_of_channels(call, (batch, channels, height, width), settings)
         depthwise = per_group == 1 and settings["groups"] == channels and channels > 1
         order = (2, 3, 1, 0)
         shape = (kernel_h, kernel_w, channels, filters // channels) if depthwise else None
@@ -134,6 +148,19 @@ class _NHWCConverter(FunctionRewriter):
                 **settings,
             )
         )
+
+    def _sum_of_channels(
+        self, call: Call, shape: tuple[int, int, int, int], settings: dict[str, Any]
+    ) -> RelayExpr:
+        """A single filter of one pixel as a row times channels that are rows, where they stand."""
+        batch, channels, height, width = shape
+        data, weight = call.args
+        rows = self.emit(op.reshape(data, (batch, channels, height * width)))
+        row = self.emit(op.reshape(weight, (1, channels)))
+        summed = self.emit(op.matmul(row, rows, settings.get("out_dtype") or None))
+        # One channel lies the same in both layouts.
+        self._converted = self.emit(op.reshape(summed, (batch, height, width, 1)))
+        return op.reshape(summed, (batch, 1, height, width))
 
     def _pool(self, call: Call) -> RelayExpr:
         settings = op.attrs_of(call)

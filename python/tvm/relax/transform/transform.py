@@ -200,6 +200,7 @@ def OptimizeForInference(
     attention: bool = False,
     strassen: bool = False,
     forms: Forms | None = None,
+    ends_inside: bool = False,
 ) -> IRModule:
     """What an imported network goes through before its kernels are tuned or built.
 
@@ -210,15 +211,21 @@ def OptimizeForInference(
     winograd, attention, strassen : whether ConvertWinograd, FuseAttention and ConvertStrassen are
         part of it; for processors only.
     forms : what those passes leave as it is; by default nothing.
+    ends_inside : of PadColumns; for processors only.
     """
     if is_fused(mod):
         return mod
-    prepared = PrepareGraph(attention, forms)(mod)
+    prepared = PrepareGraph(attention, forms, ends_inside)(mod)
     return ChooseProducts(winograd, strassen, forms)(prepared)
 
 
 @graph_pass("relax.PrepareGraph")
-def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = None) -> IRModule:
+def PrepareGraph(
+    mod: IRModule,
+    attention: bool = False,
+    forms: Forms | None = None,
+    ends_inside: bool = False,
+) -> IRModule:
     """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
         LegalizeUnfusableOps(),
@@ -236,7 +243,7 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         TurnRowProducts(),
         DropIdlePermutes(),
         DeadCodeElimination(),
-        PadColumns(),
+        PadColumns(ends_inside),
         DeadCodeElimination(),
         FoldConstant(),
     ]
