@@ -72,6 +72,7 @@ from .normalize import Normalize
 from .normalize_global_var import NormalizeGlobalVar
 from .optimize_layout_transform import OptimizeLayoutTransform
 from .pad_columns import PadColumns
+from .pair_fourier import PairFourier
 from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
@@ -171,6 +172,7 @@ __all__ = [
     "Normalize",
     "OptimizeForInference",
     "PadColumns",
+    "PairFourier",
     "Gradient",
     "PrepareGraph",
     "RealizeVDevice",
@@ -237,6 +239,7 @@ def PrepareGraph(
         ConvertConvTranspose(),
         ConvertConvTo2d(),
         IntegerProducts(),
+        PairFourier(),
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
