@@ -541,15 +541,16 @@ def _unmixed(mixed: list[te.Tensor], turns: te.Tensor) -> list[te.Tensor]:
     def part(which: int) -> te.Tensor:
         def value(row: Any, k: Any) -> Any:
             here, there = ([m(row, at % half) for m in mixed] for at in (k, half - k))
-            return _unmixed_parts(*here, *there, turns(0, k), turns(1, k))[which]
+            return _unmixed_parts(here, there, (turns(0, k), turns(1, k)))[which]
 
         return te.compute((rows, half + 1), value, name=f"T_unmixed_{which}")
 
     return [part(0), part(1)]
 
 
-def _unmixed_parts(re: Any, im: Any, far_re: Any, far_im: Any, cosine: Any, sine: Any) -> Any:
+def _unmixed_parts(here: Sequence[Any], there: Sequence[Any], turn: Sequence[Any]) -> Any:
     """An element of the transform of real numbers, of twice that of their pairs and its mirror."""
+    (re, im), (far_re, far_im), (cosine, sine) = here, there, turn
     odd_re, odd_im = im + far_im, far_re - re
     return (
         re + far_re + cosine * odd_re - sine * odd_im,
@@ -570,17 +571,21 @@ class _Row:
         self._buffers = buffers if row is None else [ib.buffer_ptr(buffer) for buffer in buffers]
         self._pairs = pairs
 
+    def _at(self, place: Any) -> tuple[Any, ...]:
+        return (*self._row, place)
+
     def element(self, at: Any) -> list[Any]:
         """The parts of one number."""
-        return [buffer[(*self._row, at)] for buffer in self._buffers]
+        return [buffer[self._at(at)] for buffer in self._buffers]
 
     def load(self, start: Any, lanes: int, name: Callable[[Any], Any]) -> Any:
         """The parts of as many numbers."""
         if not self._pairs:
-            return tuple(name(b[(*self._row, _across(start, lanes))]) for b in self._buffers)
+            return tuple(name(b[self._at(_across(start, lanes))]) for b in self._buffers)
         (buffer,) = self._buffers
-        both = [buffer[(*self._row, _across(start * 2 + k, lanes))] for k in (0, lanes)]
-        return parts_of_pairs(*map(name, both), name)
+        both = [buffer[self._at(_across(start * 2 + k, lanes))] for k in (0, lanes)]
+        first, second = map(name, both)
+        return parts_of_pairs(first, second, name)
 
     def store(
         self, start: Any, lanes: int, parts: Sequence[Any], name: Callable[[Any], Any]
@@ -588,11 +593,12 @@ class _Row:
         """Write as many numbers."""
         if not self._pairs:
             for buffer, part in zip(self._buffers, parts, strict=True):
-                buffer[(*self._row, _across(start, lanes))] = part
+                buffer[self._at(_across(start, lanes))] = part
             return
         (buffer,) = self._buffers
-        for k, value in enumerate(joined_pairs(*parts, name)):
-            buffer[(*self._row, _across(start * 2 + k * lanes, lanes))] = value
+        real, imag = parts
+        for k, value in enumerate(joined_pairs(real, imag, name)):
+            buffer[self._at(_across(start * 2 + k * lanes, lanes))] = value
 
 
 def _across(start: Any, lanes: int) -> Any:
@@ -701,7 +707,7 @@ class _Kernel:
             back = half + 1 - lanes - start
             there = [reversed_lanes(name(part[_across(back, lanes)]), name) for part in mixed]
             angle = [turns[k, _across(start, lanes)] for k in (0, 1)]
-            out.store(start, lanes, _unmixed_parts(*here, *there, *angle), name)
+            out.store(start, lanes, _unmixed_parts(here, there, angle), name)
 
     def first_step(
         self, element: Callable[[Any, Any], Sequence[Any]], width: int | None = None

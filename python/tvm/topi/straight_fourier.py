@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tir
@@ -54,13 +54,13 @@ class StraightFourier:
         """The value itself where the factor is 1."""
         return value if factor == 1 else value * self._constant(factor)
 
-    def transform(self, sources: list[Source], sign: int) -> list[Complex]:
+    def transform(self, sources: Sequence[Source], sign: int) -> list[Complex]:
         """The discrete Fourier transform, not scaled."""
         result: list[Complex] = [(None, None)] * len(sources)
         self.transform_into(result.__setitem__, sources, sign)
         return result
 
-    def transform_into(self, sink: Sink, sources: list[Source], sign: int) -> None:
+    def transform_into(self, sink: Sink, sources: Sequence[Source], sign: int) -> None:
         """As :meth:`transform`."""
         n = len(sources)
         if n == 1:

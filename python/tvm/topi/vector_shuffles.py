@@ -96,13 +96,13 @@ def _segments_turned(rows: list[Any], segment: int, name: Name) -> list[Any]:
     if count == 1:
         return rows
 
-    def picked(one: Any, other: Any, segments: Sequence[int]) -> Any:
+    def picked(both: Sequence[Any], segments: Sequence[int]) -> Any:
         lanes = [s * segment + k for s in segments for k in range(segment)]
-        return name(_shuffled(one, other, lanes))
+        return name(_shuffled(both[0], both[1], lanes))
 
     if count == 2:
-        return [picked(*rows, (k, k + 2)) for k in (0, 1)]
+        return [picked(rows, (k, k + 2)) for k in (0, 1)]
     low, high = (
-        [picked(*rows[k : k + 2], (s, s + 1, s + 4, s + 5)) for k in (0, 2)] for s in (0, 2)
+        [picked(rows[k : k + 2], (s, s + 1, s + 4, s + 5)) for k in (0, 2)] for s in (0, 2)
     )
-    return [picked(*both, (s, s + 2, s + 4, s + 6)) for both in (low, high) for s in (0, 1)]
+    return [picked(both, (s, s + 2, s + 4, s + 6)) for both in (low, high) for s in (0, 1)]

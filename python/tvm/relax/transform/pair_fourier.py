@@ -77,7 +77,8 @@ class _Pairer(FunctionRewriter):
         assert given is not None
         rows = self.emit(op.reshape(pairs, (given[0], 2 * given[1])))
         count, sign = int(settings["count"]), int(settings["sign"])
-        both = op.fourier.fft_pairs(rows, *transform.args[2:], count, sign)
+        matrix, factors = transform.args[2:]
+        both = op.fourier.fft_pairs(rows, matrix, factors, count, sign)
         return op.reshape(self.emit(both), shape)
 
     def _value(self, value: RelayExpr) -> RelayExpr | None:
