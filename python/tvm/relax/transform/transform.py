@@ -46,6 +46,7 @@ from .fuse_attention import FuseAttention
 from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .gather_windows import GatherWindows
 from .gradient import Gradient
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
@@ -173,6 +174,7 @@ __all__ = [
     "OptimizeForInference",
     "PadColumns",
     "PairFourier",
+    "GatherWindows",
     "Gradient",
     "PrepareGraph",
     "RealizeVDevice",
@@ -213,7 +215,7 @@ def OptimizeForInference(
     winograd, attention, strassen : whether ConvertWinograd, FuseAttention and ConvertStrassen are
         part of it; for processors only.
     forms : what those passes leave as it is; by default nothing.
-    ends_inside : of PadColumns; for processors only.
+    ends_inside : of PadColumns, with which GatherWindows is part of it; for processors only.
     """
     if is_fused(mod):
         return mod
@@ -237,6 +239,7 @@ def PrepareGraph(
         FoldPad(),
         TrimWindows(),
         ConvertConvTranspose(),
+        *([GatherWindows()] if ends_inside else []),
         ConvertConvTo2d(),
         IntegerProducts(),
         PairFourier(),
