@@ -23,6 +23,8 @@ __all__ = ["ConvertLayout"]
 _TO_NHWC = (0, 2, 3, 1)
 _TO_NCHW = (0, 3, 1, 2)
 _POOLS = ("relax.nn.max_pool2d", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool2d")
+# Fewer channels fill no vectors. A sample takes as long as to move so many pixels.
+_FEW_CHANNELS, _SAMPLE = 8, 16
 _REDUCTIONS = ("relax.sum", "relax.mean", "relax.max", "relax.min")
 
 
@@ -69,6 +71,8 @@ class _NHWCConverter(FunctionRewriter):
             return self._conv2d(value)
         if name in _POOLS:
             return self._pool(value)
+        if name == "relax.vision.roi_align":
+            return self._regions(value)
         if name in _REDUCTIONS and self._has_nhwc(value.args[0]):
             return self._reduction(value)
         if name == "relax.concat":
@@ -169,6 +173,20 @@ class _NHWCConverter(FunctionRewriter):
         settings |= {"layout": "NHWC", "out_layout": "NHWC"}
         name = str(call.op.name).removeprefix("relax.")
         return self._from_nhwc(op.make_call(name, self._in_nhwc(call.args[0]), **settings))
+
+    def _regions(self, call: Call) -> RelayExpr:
+        """Samples of regions have the channels of a pixel in vectors, too."""
+        data, regions = call.args
+        count, channels, *grid = static_shape(call.struct_info)
+        _, _, height, width = static_shape(data.struct_info)
+        # All pixels are turned around once, of which samples are made many times.
+        pays = count * math.prod(grid) * _SAMPLE >= height * width
+        if channels < _FEW_CHANNELS or not (pays or self._has_nhwc(data)):
+            return call
+        settings = op.attrs_of(call)
+        return self._from_nhwc(
+            op.make_call("vision.roi_align_nhwc", self._in_nhwc(data), regions, **settings)
+        )
 
     def _elementwise(self, call: Call) -> RelayExpr:
         if not any(self._has_nhwc(arg) for arg in call.args):
