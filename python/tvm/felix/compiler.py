@@ -284,4 +284,6 @@ def as_ndarray(tensor: torch.Tensor) -> tvm.nd.NDArray:
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
     # Capsules pass the protocol's questions by, which take longer than a small kernel.
-    return tvm.nd.from_dlpack(torch.utils.dlpack.to_dlpack(tensor.detach().contiguous()))
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    return tvm.nd.from_dlpack(torch.utils.dlpack.to_dlpack(tensor.contiguous()))

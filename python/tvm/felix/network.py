@@ -30,12 +30,15 @@ class GraphOptions:
     strassen : whether large matrix products with constant weights are seven of half the size.
     plain : names of the subgraphs that stay as they are all the same, see
         `relax.transform.Forms`.
+    ends_inside : whether columns of matrix products may end inside of a vector, see
+        `relax.transform.PadColumns`.
     """
 
     winograd: bool = False
     attention: bool = False
     strassen: bool = False
     plain: tuple[str, ...] = ()
+    ends_inside: bool = False
 
     @classmethod
     def for_target(cls, target: Target, winograd: bool | None) -> GraphOptions:
@@ -48,7 +51,12 @@ class GraphOptions:
         # Wide units multiply faster than the sums of Strassen's scheme are formed: on Emerald
         # Rapids it takes 1.04 to 1.23 times the time of the plain product.
         strassen = fewer_products and not target.has_wide_units
-        return cls(winograd=fewer_products, attention=is_processor, strassen=strassen)
+        return cls(
+            winograd=fewer_products,
+            attention=is_processor,
+            strassen=strassen,
+            ends_inside=is_processor,
+        )
 
 
 def read_graph_options(tasks: Path) -> GraphOptions | None:
@@ -80,12 +88,13 @@ class _Import:
         """The module up to the choice of products, and the forms that were offered until there."""
         forms = relax.transform.Forms(options.plain)
         # Names of no attention change nothing.
-        for (attention, plain), (mod, offered) in self._prepared.items():
-            if attention == options.attention and plain == set(options.plain) & set(offered):
+        fixed = options.attention, options.ends_inside
+        for (others, plain), (mod, offered) in self._prepared.items():
+            if others == fixed and plain == set(options.plain) & set(offered):
                 return mod, offered
-        mod = relax.transform.PrepareGraph(options.attention, forms)(self._mod)
+        mod = relax.transform.PrepareGraph(options.attention, forms, options.ends_inside)(self._mod)
         plain = frozenset(options.plain) & set(forms.offered)
-        self._prepared[options.attention, plain] = mod, forms.offered
+        self._prepared[fixed, plain] = mod, forms.offered
         return mod, forms.offered
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tir
@@ -15,6 +16,10 @@ LARGEST_PRIME = 13
 
 # Real and imaginary part.
 Complex = tuple[Any, Any]
+# What loads an element, called where it is needed first: all at once would not fit into registers.
+Source = Callable[[], Complex]
+# Takes an element of the result, with its number, as soon as there is one.
+Sink = Callable[[int, Complex], None]
 
 
 def _prime_factors(n: int) -> list[int]:
@@ -49,20 +54,25 @@ class StraightFourier:
         """The value itself where the factor is 1."""
         return value if factor == 1 else value * self._constant(factor)
 
-    def transform(self, values: list[Complex], sign: int) -> list[Complex]:
+    def transform(self, sources: Sequence[Source], sign: int) -> list[Complex]:
         """The discrete Fourier transform, not scaled."""
-        n = len(values)
+        result: list[Complex] = [(None, None)] * len(sources)
+        self.transform_into(result.__setitem__, sources, sign)
+        return result
+
+    def transform_into(self, sink: Sink, sources: Sequence[Source], sign: int) -> None:
+        """As :meth:`transform`."""
+        n = len(sources)
         if n == 1:
-            return values
+            sink(0, sources[0]())
+            return
         radix = 4 if n % 4 == 0 else _prime_factors(n)[0]
         width = n // radix
-        parts = [self.transform(values[i::radix], sign) for i in range(radix)]
-        result: list[Complex] = [(None, None)] * n
+        parts = [self.transform(sources[i::radix], sign) for i in range(radix)]
         for k in range(width):
             turned = [self._turned(part[k], i * k, n, sign) for i, part in enumerate(parts)]
             for j, value in enumerate(self._short(turned, sign)):
-                result[k + j * width] = value
-        return result
+                sink(k + j * width, value)
 
     def _constant(self, value: float) -> Any:
         return tir.const(value, self._dtype)

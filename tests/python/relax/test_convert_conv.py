@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tvm import relax
+from tvm import felix, relax
 from tvm.relax import op, transform
 
 RNG = np.random.default_rng(0)
@@ -220,3 +220,17 @@ def test_strides_far_beyond_the_kernel_keep_their_definition(make_module, op_nam
     weight = relax.const(random(4, 4, 1, 1))
     mod = make_module(lambda bb, data: transposed(data, weight, 2, strides=4), (1, 4, 5, 5))
     assert op_names(converted(mod)) == ["nn.conv_transpose"]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("before", [False, True])
+def test_a_single_filter_of_one_pixel_is_a_sum_of_channels(batch, before):
+    """Channels that are rows of memory are added up where they stand, not turned around first."""
+    layers = [torch.nn.Conv2d(5, 7, 3)] if before else []
+    module = torch.nn.Sequential(*layers, torch.nn.Conv2d(7, 1, 1), torch.nn.Conv2d(1, 4, 3)).eval()
+    x = torch.randn(batch, 5 if before else 7, 9, 11)
+    network = felix.compile(module, (x,), cache=False)
+    names = [kernel.name for kernel in network.kernels]
+    assert any(name.startswith("matmul") for name in names) != before, names
+    with torch.no_grad():
+        torch.testing.assert_close(network(x), module(x), rtol=1e-4, atol=1e-4)

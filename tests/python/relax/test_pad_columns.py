@@ -163,3 +163,29 @@ def test_weights_that_are_computed(kind):
     compiled = felix.compile(Model(), (x, w), cache=False)
     got = torch.from_numpy(compiled(x, w).numpy())
     torch.testing.assert_close(got, Model()(x, w), rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    lead=st.sampled_from([(2,), (2, 3)]),
+    rows=st.integers(60, 80),
+    depth=st.sampled_from([40, 64, 300]),
+    columns=st.sampled_from([31, 49, 50, 77, 100, 197, 1003]),
+    bias=st.booleans(),
+)
+def test_columns_may_end_inside_of_a_vector(
+    make_module, run, op_names, lead, rows, depth, columns, bias
+):
+    """Scores of a few keys are not copied without what was put behind them."""
+    x, y, z = random(*lead, rows, depth), random(*lead, depth, columns), random(columns)
+
+    def body(bb, a, b, c):
+        product = bb.emit(op.matmul(a, b))
+        return op.add(product, c) if bias else op.nn.relu(product)
+
+    mod = make_module(body, x.shape, y.shape, z.shape)
+    kept = transform.DeadCodeElimination()(transform.PadColumns(True)(mod))
+    stays = depth < 256 and columns not in (31, 77)
+    assert ("nn.pad" not in op_names(kept)) == stays
+    expected = x @ y + z if bias else np.maximum(x @ y, 0)
+    np.testing.assert_allclose(run(kept, x, y, z), expected, rtol=1e-3, atol=1e-3)

@@ -42,6 +42,29 @@ def test_regions_are_sampled_as_by_torchvision(size, ratio, aligned, scale, seed
 
 @few
 @given(
+    channels=st.sampled_from([3, 8, 12, 66, 67, 96, 130]),
+    ratio=st.sampled_from([-1, 2]),
+    aligned=st.booleans(),
+    convolved=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_channels_of_a_sample_are_vectors(channels, ratio, aligned, convolved, seed):
+    """Images lie by pixels for it, with a convolution before or behind it or none."""
+    torch.manual_seed(seed)
+    before = torch.nn.Conv2d(4, channels, 3, padding=1).eval().requires_grad_(False)
+    behind = torch.nn.Conv2d(channels, 5, 3).eval().requires_grad_(False)
+
+    def align(data, rois):
+        data = before(data) if convolved else data
+        found = ops.roi_align(data, rois, 0.5, 4, 3, ratio, aligned)
+        return found if convolved else (found, behind(found))
+
+    data = torch.randn(2, 4 if convolved else channels, 7, 9)
+    check(align, data, regions(5, 18, seed))
+
+
+@few
+@given(
     size=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     ratio=st.sampled_from([-1, 2]),
     scale=st.sampled_from([1.0, 0.25]),

@@ -74,6 +74,50 @@ def test_rows_of_complex_numbers(n, sign):
     assert abs(re + 1j * im - want).max() < tolerance("float32") * abs(want).max()
 
 
+OF_OTHER_VECTORS = [
+    ("llvm", "float32"),
+    ("llvm -mcpu=haswell", "float32"),
+    ("llvm -mcpu=nehalem", "float32"),
+    ("llvm", "float64"),
+]
+
+
+@pytest.mark.parametrize(("target", "dtype"), OF_OTHER_VECTORS)
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("n", "count"), [(64, 64), (100, 51), (256, 128), (441, 441), (512, 300)])
+def test_rows_of_pairs(target, dtype, n, count, sign):
+    re, im = complex_rows((3, n), dtype)
+    tables = [t.astype(dtype) for t in topi.fft_tables(*topi.fft_split(n), sign, 0.5)]
+    arrays = [np.stack([re, im], -1).reshape(3, 2 * n), *tables]
+    inputs = [te.placeholder(a.shape, a.dtype) for a in arrays]
+    with tvm.target.Target(target):
+        (found,) = run(inputs, [topi.fft_pairs(*inputs, count, sign)], arrays, target)
+    z = re.astype("float64") + 1j * im
+    want = 0.5 * (np.fft.fft(z) if sign < 0 else np.fft.ifft(z, norm="forward"))[:, :count]
+    found = found.reshape(3, count, 2)
+    error = abs(found[..., 0] + 1j * found[..., 1] - want).max()
+    assert error < tolerance(dtype) * abs(want).max()
+
+
+@pytest.mark.parametrize(("target", "dtype"), OF_OTHER_VECTORS)
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("n", [64, 90, 256, 400, 512, 882, 2048])
+def test_rows_of_real_numbers_by_half_as_many_complex_ones(target, dtype, pairs, n):
+    data = complex_rows((3, n), dtype)[0]
+    tables = [*topi.fft_tables(*topi.fft_split(n // 2), -1, 0.5), topi.rfft_turns(n)]
+    arrays = [data, *(t.astype(dtype) for t in tables)]
+    inputs = [te.placeholder(a.shape, a.dtype) for a in arrays]
+    with tvm.target.Target(target):
+        outputs = [topi.rfft_pairs(*inputs)] if pairs else topi.rfft_halves(*inputs)
+        found = run(inputs, outputs, arrays, target)
+    if pairs:
+        together = found[0].reshape(3, n // 2 + 1, 2)
+        found = [together[..., 0], together[..., 1]]
+    want = np.fft.rfft(data.astype("float64"))
+    error = abs(found[0] + 1j * found[1] - want).max()
+    assert error < tolerance(dtype) * abs(want).max()
+
+
 # Eight and four lanes, and float64 of eight.
 @pytest.mark.parametrize(
     ("target", "dtype"),

@@ -257,3 +257,44 @@ def test_few_rows_read_columns_where_they_are(batch, rows, columns, depth, funct
     expected = a @ np.swapaxes(b, -1, -2)
     expected = np.maximum(expected - 1, 0) if function else expected
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=core-avx2"])
+@settings(max_examples=25, deadline=None)
+@given(
+    batch=st.integers(1, 3),
+    rows=st.integers(1, 30),
+    depth=st.integers(1, 70),
+    columns=st.one_of(st.integers(4, 90), st.sampled_from([197, 1030])),
+    relu=st.booleans(),
+)
+def test_products_of_any_columns_read_where_they_are(target, batch, rows, depth, columns, relu):
+    """Lanes of the last vector that are behind the last column are not read or written."""
+    rng = np.random.default_rng(0)
+    a, b = random(rng, batch, rows, depth), random(rng, batch, depth, columns)
+    A, B = te.placeholder(a.shape, name="A"), te.placeholder(b.shape, name="B")
+    C = topi.nn.batch_matmul(A, B, transpose_b=False)
+    output = topi.nn.relu(C) if relu else C
+    schedule = topi.schedule_for(output, target)
+    function = tvm.build(schedule, [A, B, output], target, name="f")["f"]
+    # Batches of one memory: what lies behind a result stays as it was.
+    memory = torch.full((batch + 1, rows, columns), 7.0)
+    out = tvm.nd.from_dlpack(torch.utils.dlpack.to_dlpack(memory[:batch]))
+    function(tvm.nd.array(a), tvm.nd.array(b), out)
+    expected = a.astype("float64") @ b
+    np.testing.assert_allclose(
+        memory[:batch].numpy(), np.maximum(expected, 0) if relu else expected, 1e-4, 1e-4
+    )
+    assert (memory[batch] == 7).all()
+
+
+@pytest.mark.parametrize(("columns", "lanes"), [(197, 16), (200, 16), (72, 16), (12, 4), (32, 16)])
+def test_columns_end_inside_of_the_widest_vectors(columns, lanes):
+    """Narrow vectors that leave no remainder take longer than wide ones and their last pieces."""
+    target = tvm.target.Target("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids")
+    A, B = te.placeholder((4, 128, 64)), te.placeholder((4, 64, columns))
+    C = topi.nn.batch_matmul(A, B, transpose_b=False)
+    fitted = x86.tiles.product_tile(C, target, ends_inside=True)
+    assert fitted.lanes == lanes
+    # The pieces are a panel of their own.
+    assert columns // lanes % fitted.tile.vectors == 0

@@ -21,7 +21,15 @@ from .gradients import register_gradient
 from .registry import OpPattern, register
 from .rules import setting
 
-__all__ = ["fft_columns", "fft_rows", "irfft_rows", "rfft_rows"]
+__all__ = [
+    "fft_columns",
+    "fft_pairs",
+    "fft_rows",
+    "irfft_rows",
+    "rfft_halves",
+    "rfft_pairs",
+    "rfft_rows",
+]
 
 
 def rfft_rows(data: RelayExpr, matrix: RelayExpr, factors: RelayExpr, count: int) -> Call:
@@ -53,6 +61,27 @@ def fft_columns(
     return make_call("fourier.fft_columns", real, imag, count=count, sign=sign, scale=scale)
 
 
+def fft_pairs(
+    pairs: RelayExpr, matrix: RelayExpr, factors: RelayExpr, count: int, sign: int
+) -> Call:
+    """(rows, 2 n) to (rows, 2 count), see :func:`tvm.topi.fft_pairs`."""
+    return make_call("fourier.fft_pairs", pairs, matrix, factors, count=count, sign=sign)
+
+
+def rfft_halves(data: RelayExpr, matrix: RelayExpr, factors: RelayExpr, turns: RelayExpr) -> Call:
+    """(rows, n) to two of (rows, n / 2 + 1), see :func:`tvm.topi.rfft_halves`."""
+    return make_call("fourier.rfft_halves", data, matrix, factors, turns)
+
+
+def rfft_pairs(data: RelayExpr, matrix: RelayExpr, factors: RelayExpr, turns: RelayExpr) -> Call:
+    """(rows, n) to (rows, n + 2), see :func:`tvm.topi.rfft_pairs`."""
+    return make_call("fourier.rfft_pairs", data, matrix, factors, turns)
+
+
+# The importer makes the ones that have gradients, `PairFourier` the others of these.
+register("fourier.fft_pairs", topi.fft_pairs, OpPattern.OPAQUE, tunable=False)
+register("fourier.rfft_halves", topi.rfft_halves, OpPattern.OPAQUE, tunable=False)
+register("fourier.rfft_pairs", topi.rfft_pairs, OpPattern.OPAQUE, tunable=False)
 register("fourier.rfft_rows", topi.rfft_rows, OpPattern.OPAQUE, tunable=False)
 register("fourier.fft_rows", topi.fft_rows, OpPattern.OPAQUE, tunable=False)
 register("fourier.irfft_rows", topi.irfft_rows, OpPattern.OPAQUE, tunable=False)

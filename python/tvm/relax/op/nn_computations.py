@@ -250,6 +250,7 @@ register("image.grid_sample", topi.image.grid_sample, _OPAQUE, tunable=False)
 
 register("image.deformable_columns", topi.nn.deformable_columns, _OPAQUE, tunable=False)
 register("vision.roi_align", topi.vision.roi_align_nchw, _OPAQUE, tunable=False)
+register("vision.roi_align_nhwc", topi.vision.roi_align_nhwc, _OPAQUE, tunable=False)
 register("vision.roi_pool", topi.vision.roi_pool_nchw, _OPAQUE, tunable=False)
 register("vision.ps_roi_align", topi.vision.ps_roi_align_nchw, _OPAQUE, tunable=False)
 register("vision.ps_roi_pool", topi.vision.ps_roi_pool_nchw, _OPAQUE, tunable=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,19 @@ __all__ = ["ConvertLayout"]
 _TO_NHWC = (0, 2, 3, 1)
 _TO_NCHW = (0, 3, 1, 2)
 _POOLS = ("relax.nn.max_pool2d", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool2d")
+# Fewer channels fill no vectors. A sample takes as long as to move so many pixels.
+_FEW_CHANNELS, _SAMPLE = 8, 16
 _REDUCTIONS = ("relax.sum", "relax.mean", "relax.max", "relax.min")
 
 
 def _is_4d(expr: RelayExpr) -> bool:
     info = expr.struct_info
     return isinstance(info, TensorStructInfo) and info.ndim == 4
+
+
+def _each(setting: Any) -> Sequence[Any]:
+    """A setting that is one number, or one for each side."""
+    return [setting] if isinstance(setting, int) else list(setting)
 
 
 def _is_layout_free(call: Call) -> bool:
@@ -63,6 +71,8 @@ class _NHWCConverter(FunctionRewriter):
             return self._conv2d(value)
         if name in _POOLS:
             return self._pool(value)
+        if name == "relax.vision.roi_align":
+            return self._regions(value)
         if name in _REDUCTIONS and self._has_nhwc(value.args[0]):
             return self._reduction(value)
         if name == "relax.concat":
@@ -112,7 +122,15 @@ class _NHWCConverter(FunctionRewriter):
         settings.pop("kernel_layout")
         data, weight = call.args
         filters, per_group, kernel_h, kernel_w = static_shape(weight.struct_info)
-        channels = static_shape(data.struct_info)[1]
+        batch, channels, height, width = static_shape(data.struct_info)
+        plain = {"strides": 1, "padding": 0, "groups": 1}
+        pointwise = (kernel_h, kernel_w) == (1, 1) and all(
+            int(number) == value
+            for name, value in plain.items()
+            for number in _each(settings[name])
+        )
+        if filters == 1 and channels > 1 and pointwise and not self._has_nhwc(data):
+            return self._sum_of_channels(call, (batch, channels, height, width), settings)
         depthwise = per_group == 1 and settings["groups"] == channels and channels > 1
         order = (2, 3, 1, 0)
         shape = (kernel_h, kernel_w, channels, filters // channels) if depthwise else None
@@ -135,6 +153,19 @@ class _NHWCConverter(FunctionRewriter):
             )
         )
 
+    def _sum_of_channels(
+        self, call: Call, shape: tuple[int, int, int, int], settings: dict[str, Any]
+    ) -> RelayExpr:
+        """A single filter of one pixel as a row times channels that are rows, where they stand."""
+        batch, channels, height, width = shape
+        data, weight = call.args
+        rows = self.emit(op.reshape(data, (batch, channels, height * width)))
+        row = self.emit(op.reshape(weight, (1, channels)))
+        summed = self.emit(op.matmul(row, rows, settings.get("out_dtype") or None))
+        # One channel lies the same in both layouts.
+        self._converted = self.emit(op.reshape(summed, (batch, height, width, 1)))
+        return op.reshape(summed, (batch, 1, height, width))
+
     def _pool(self, call: Call) -> RelayExpr:
         settings = op.attrs_of(call)
         if settings["layout"] != "NCHW" or settings["out_layout"] != "NCHW":
@@ -142,6 +173,20 @@ class _NHWCConverter(FunctionRewriter):
         settings |= {"layout": "NHWC", "out_layout": "NHWC"}
         name = str(call.op.name).removeprefix("relax.")
         return self._from_nhwc(op.make_call(name, self._in_nhwc(call.args[0]), **settings))
+
+    def _regions(self, call: Call) -> RelayExpr:
+        """Samples of regions have the channels of a pixel in vectors, too."""
+        data, regions = call.args
+        count, channels, *grid = static_shape(call.struct_info)
+        _, _, height, width = static_shape(data.struct_info)
+        # All pixels are turned around once, of which samples are made many times.
+        pays = count * math.prod(grid) * _SAMPLE >= height * width
+        if channels < _FEW_CHANNELS or not (pays or self._has_nhwc(data)):
+            return call
+        settings = op.attrs_of(call)
+        return self._from_nhwc(
+            op.make_call("vision.roi_align_nhwc", self._in_nhwc(data), regions, **settings)
+        )
 
     def _elementwise(self, call: Call) -> RelayExpr:
         if not any(self._has_nhwc(arg) for arg in call.args):

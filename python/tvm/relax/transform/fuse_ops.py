@@ -47,6 +47,8 @@ _C_FUNCTIONS = frozenset(
 # Operators of one expression; more, as from a chain of assignments to parts of a tensor of which
 # each reads the one before it twice, take longer to compile than they save.
 _LARGEST_EXPRESSION = 256
+# Pieces of a row for each of which there is a loop.
+_MOST_PIECES = 8
 _PLAIN_REDUCTIONS = frozenset({"max", "mean", "min", "prod", "sum"})
 
 
@@ -208,6 +210,30 @@ def _is_elementwise(node: _Node) -> bool:
     return node.pattern <= OpPattern.BROADCAST or _op_label(node.binding.value) == "strided_slice"
 
 
+def _is_joined(join: _Node, pieces: list[_Node]) -> bool:
+    """Whether slices are computed where a concatenation reads them.
+
+    It reads each of their elements once, whichever piece that is of, and rows of them as rows.
+    """
+    call = join.binding.value
+    if join.pattern is not OpPattern.INJECTIVE or _op_label(call) != "concat":
+        return False
+    return len(join.inputs) <= _MOST_PIECES and all(map(_keeps_rows, pieces))
+
+
+def _keeps_rows(node: _Node) -> bool:
+    """Whether a node is a slice whose neighbours along the last dimension are neighbours."""
+    call = node.binding.value
+    if _op_label(call) != "strided_slice":
+        return False
+    settings = op.attrs_of(call)
+    steps = settings.get("strides") or [1] * len(settings["axes"])
+    rank = len(node.shape)
+    return all(
+        int(step) == 1 for a, step in zip(settings["axes"], steps) if int(a) % rank == rank - 1
+    )
+
+
 def _join_producers(nodes: list[_Node], groups: dict[int, list[int]], most: int) -> None:
     """Joins elementwise groups with the elementwise group, or the plain reduction, that alone reads
     their result.
@@ -231,10 +257,12 @@ def _join_producers(nodes: list[_Node], groups: dict[int, list[int]], most: int)
         reduced = nodes[reader].pattern is OpPattern.COMM_REDUCE and end.users == [reader]
         if reduced and _op_label(nodes[reader].binding.value) not in _PLAIN_REDUCTIONS:
             continue
-        if not reduced and not is_elementwise(groups[reader]):
-            continue
-        if not reduced and end.shape != nodes[max(groups[reader])].shape:
-            continue
+        piece = end.users == [reader] and _is_joined(nodes[reader], [nodes[i] for i in members])
+        if not reduced and not piece:
+            if not is_elementwise(groups[reader]):
+                continue
+            if end.shape != nodes[max(groups[reader])].shape:
+                continue
         together = [*groups[reader], *members]
         if len(together) > most:
             continue
@@ -348,7 +376,8 @@ def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     A convolution, dense layer, pool or reduction takes the elementwise operators that follow it;
     the rest of the elementwise and injective operators form chains, and chains of elementwise
     operators and slices whose results are read by one other alone, or by a sum, mean, product or
-    extreme, are joined with it. A group has one output: with several
+    extreme, are joined with it, and slices with the concatenation that they are the pieces of. A
+    group has one output: with several
     readers of a value, everything up to the point where all paths meet is taken, or nothing.
     Constants other than scalars become parameters, and groups that differ only in these
     are one function, called several times. Views such as reshape stay outside.

@@ -10,7 +10,7 @@ import numpy as np
 from tvm.ir import IRModule, RelayExpr
 
 from .. import op
-from ..expr import Call, Constant, Var
+from ..expr import Call, Constant, Function, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import settled_shape
@@ -23,6 +23,9 @@ __all__ = ["PadColumns"]
 _COLUMNS, _PART = 16, 8
 # Multiply-adds of which the copies that come with it are a small part.
 _LEAST_PRODUCTS = 1 << 17
+# Steps of a matrix product beside which the copies count, and the part of its columns that pieces
+# of the last vector may take longer by.
+_FEW_STEPS, _MOST_MORE = 256, 1 / 3
 # Rows of weights are read where they are for fewer columns, which are inner products.
 _LEAST_DENSE = 32
 _BROADCAST = frozenset(
@@ -31,6 +34,10 @@ _BROADCAST = frozenset(
 
 
 class _Padder(FunctionRewriter):
+    def __init__(self, func: Function, ends_inside: bool) -> None:
+        super().__init__(func)
+        self._ends_inside = ends_inside
+
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if not isinstance(value, Call) or not op.has_op(value.op):
             return value
@@ -109,6 +116,8 @@ class _Padder(FunctionRewriter):
             return None
         if not _pays(shape, factors[-2]):
             return None
+        if self._ends_inside and factors[-2] < _FEW_STEPS and _ends_well(shape[-1]):
+            return None
         wide = self._longer(right, len(factors) - 1, _wide(factors[-1]))
         return self._cut(op.make_call("matmul", left, wide, **op.attrs_of(call)), shape)
 
@@ -169,6 +178,15 @@ def _pays(shape: Sequence[int], depth: int) -> bool:
     return fills_none and math.prod(shape) * depth >= _LEAST_PRODUCTS
 
 
+def _ends_well(columns: int) -> bool:
+    """Whether columns behind the last whole vector take little longer than one does.
+
+    They are computed in pieces of powers of two, of which each takes as long as a vector.
+    """
+    more = (columns % _COLUMNS).bit_count() - 1
+    return more * _COLUMNS <= columns * _MOST_MORE
+
+
 def _widened(value: Constant, shape: Sequence[int]) -> Constant:
     """The constant with more columns, of an element of it: they divide by zero where it does."""
 
@@ -180,11 +198,17 @@ def _widened(value: Constant, shape: Sequence[int]) -> Constant:
 
 
 @graph_pass("relax.PadColumns")
-def PadColumns(mod: IRModule) -> IRModule:
+def PadColumns(mod: IRModule, ends_inside: bool = False) -> IRModule:
     """The module with matrix products and convolutions that fill whole vectors.
 
     Convolutions of NHWC data, depthwise ones too, dense layers with constant weights, and matrix
     products, whose columns are no multiple of 8 get columns of zeros up to a multiple of 16, which
     are cut off behind what follows element by element. Small products stay as they are.
+
+    Parameters
+    ----------
+    ends_inside : matrix products stay as they are, too, where few steps make a result and few
+        columns are behind the last whole vector: to copy the result takes longer than these. For
+        targets whose schedules let columns end inside of a vector, as those of processors do.
     """
-    return map_functions(mod, lambda func: _Padder(func).run())
+    return map_functions(mod, lambda func: _Padder(func, ends_inside).run())

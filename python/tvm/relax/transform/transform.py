@@ -47,6 +47,7 @@ from .fuse_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContex
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .fuse_transpose_matmul import FuseTransposeMatmul
+from .gather_windows import GatherWindows
 from .gradient import Gradient
 from .graph_pass import graph_pass
 from .inline_functions import InlinePrivateFunctions
@@ -73,6 +74,7 @@ from .normalize import Normalize
 from .normalize_global_var import NormalizeGlobalVar
 from .optimize_layout_transform import OptimizeLayoutTransform
 from .pad_columns import PadColumns
+from .pair_fourier import PairFourier
 from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .remove_unused_parameters import RemoveUnusedParameters
@@ -173,6 +175,8 @@ __all__ = [
     "Normalize",
     "OptimizeForInference",
     "PadColumns",
+    "PairFourier",
+    "GatherWindows",
     "Gradient",
     "PrepareGraph",
     "RealizeVDevice",
@@ -202,6 +206,7 @@ def OptimizeForInference(
     attention: bool = False,
     strassen: bool = False,
     forms: Forms | None = None,
+    ends_inside: bool = False,
 ) -> IRModule:
     """What an imported network goes through before its kernels are tuned or built.
 
@@ -212,15 +217,21 @@ def OptimizeForInference(
     winograd, attention, strassen : whether ConvertWinograd, FuseAttention and ConvertStrassen are
         part of it; for processors only.
     forms : what those passes leave as it is; by default nothing.
+    ends_inside : of PadColumns, with which GatherWindows is part of it; for processors only.
     """
     if is_fused(mod):
         return mod
-    prepared = PrepareGraph(attention, forms)(mod)
+    prepared = PrepareGraph(attention, forms, ends_inside)(mod)
     return ChooseProducts(winograd, strassen, forms)(prepared)
 
 
 @graph_pass("relax.PrepareGraph")
-def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = None) -> IRModule:
+def PrepareGraph(
+    mod: IRModule,
+    attention: bool = False,
+    forms: Forms | None = None,
+    ends_inside: bool = False,
+) -> IRModule:
     """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
         LegalizeUnfusableOps(),
@@ -230,15 +241,17 @@ def PrepareGraph(mod: IRModule, attention: bool = False, forms: Forms | None = N
         FoldPad(),
         TrimWindows(),
         ConvertConvTranspose(),
+        *([GatherWindows()] if ends_inside else []),
         ConvertConvTo2d(),
         IntegerProducts(),
+        PairFourier(),
         *([FuseAttention(forms)] if attention else []),
         DeadCodeElimination(),
         ConvertLayout(),
         TurnRowProducts(),
         DropIdlePermutes(),
         DeadCodeElimination(),
-        PadColumns(),
+        PadColumns(ends_inside),
         DeadCodeElimination(),
         FoldConstant(),
     ]

@@ -19,6 +19,10 @@ __all__ = [
 ]
 
 
+# As many channels are computed at a time at most.
+_CHANNELS = 64
+
+
 def _regions(name: str, data: te.Tensor, rois: te.Tensor) -> int:
     """Number of regions.
 
@@ -78,8 +82,13 @@ def _of_each_bin(
 
                 @contextmanager
                 def each_channel() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
-                    kind = "vectorize" if layout[-1] == "C" else "serial"
-                    with ib.for_range(0, channels, name="channel", kind=kind) as channel:
+                    lanes = _lanes(channels) if layout[-1] == "C" else 1
+                    kind = "vectorize" if lanes > 1 else "serial"
+                    with (
+                        ib.for_range(0, channels // lanes, name="channels") as outer,
+                        ib.for_range(0, lanes, name="channel", kind=kind) as inner,
+                    ):
+                        channel = outer * lanes + inner
                         source = channel
                         if position_sensitive:
                             source = (channel * size[0] + row) * size[1] + column
@@ -97,6 +106,12 @@ def _of_each_bin(
     return te.extern(
         [[result[axis] for axis in layout]], [data, rois], body, name=name, dtype=[data.dtype]
     )
+
+
+def _lanes(channels: int) -> int:
+    """Channels that are neighbours in vectors: several of these, whose chains overlap."""
+    whole = [n for n in range(_CHANNELS, 3, -1) if channels % n == 0]
+    return whole[0] if whole else channels if channels < 4 else 1
 
 
 def _samples(ib: Any, steps: list[Any], sample_ratio: int) -> list[Any]:

@@ -61,6 +61,9 @@ __all__: list[str] = []
 _LEAST_DEPTH = 8
 # Shorter rows are no longer than what combines the lanes of their sums.
 _LEAST_ROW = 16
+# Steps of a reduction that take no longer than writing its result.
+_FEW_STEPS = 64
+_PAGE = 4096
 # Of a product (M, K) times (N, K), in cycles: to copy an element to where vectors of columns are
 # neighbours, to add up the lanes of a result, of vectors of results and of others, and what a step
 # of inner products takes longer than one of columns.
@@ -80,6 +83,19 @@ def _panels_pay(product: te.Tensor, rows: int, block: int) -> bool:
     columns = const_shape(product.shape)[-1]
     row_bytes = columns * tir.const(0, product.dtype).dtype.bits // 8
     return columns > block and row_bytes >= 1024 and rows >= 16
+
+
+def _rows_pay(product: te.Tensor, target: Target) -> bool:
+    """Whether results had better be written row by row than panel by panel.
+
+    Down a panel each row is in a page of its own, which shows where few steps make a result; the
+    right side is read once more for each tile of rows, from the second-level cache.
+    """
+    columns = const_shape(product.shape)[-1]
+    depth = int(product.op.reduce_axis[0].dom.extent)
+    size = tir.const(0, product.dtype).dtype.bits // 8
+    near = depth * columns * size <= target.cache_bytes[1] // 2
+    return depth <= _FEW_STEPS and columns * size >= _PAGE and near
 
 
 def _turning_pays(product: te.Tensor, rows: int, target: Target) -> bool:
@@ -236,20 +252,24 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
         tile = fitting_tile(target, rows, 1, shape[-1], max_pixels=4)
         return schedule_matmul_dot(product, tile, output, target, lanes=lanes)
     uneven = packed and not by_points and product.op.input_tensors[-1].dtype == product.dtype
-    fitted = product_tile(product, target, uneven)
+    ends_inside = not packed and not turned and not by_points
+    fitted = product_tile(product, target, uneven, ends_inside=ends_inside)
     if fitted is None or name.endswith(("_TN", "_TT")):
         return None
     dot = dot_instruction(product, fitted.lanes, target) if packed else None
     tile = fitted.tile
     if packed and dot is None:
         tile = fitted.reading_ahead(ceil_div(rows, tile.rows), product.dtype)
+    row_block = tile.rows * tile.columns if ends_inside and _rows_pay(product, target) else None
     return schedule_matmul_packed(
         product,
         tile,
+        row_block=row_block,
         output=output,
         target=target,
         lanes=fitted.lanes,
-        copy_panels=turned or (not packed and _panels_pay(product, rows, fitted.block)),
+        copy_panels=turned
+        or (not packed and row_block is None and _panels_pay(product, rows, fitted.block)),
         panels_outside=packed and not by_points,
         dot=dot,
         turned=turned,

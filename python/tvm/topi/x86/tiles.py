@@ -261,7 +261,11 @@ def row_axis(product: te.Tensor) -> int:
 
 
 def product_tile(
-    product: te.Tensor, target: Target, uneven: bool = False, columns: int | None = None
+    product: te.Tensor,
+    target: Target,
+    uneven: bool = False,
+    columns: int | None = None,
+    ends_inside: bool = False,
 ) -> FittedTile | None:
     """Rows and columns of a matrix product; None where its columns fill no vectors.
 
@@ -269,9 +273,14 @@ def product_tile(
     ----------
     uneven : whether the tile's vectors may leave a remainder, as packed weights allow.
     columns : as many instead of the product's.
+    ends_inside : whether columns may end inside of a vector, as they may in a right side that is
+        read where it is. Its lanes behind the end are a loop of their own.
     """
     shape = (*const_shape(product.shape)[:-1], columns or const_shape(product.shape)[-1])
     lanes = fitting_lanes(target, product.dtype, shape[-1])
+    widest = vector_lanes(target, product.dtype)
+    if ends_inside and lanes < widest <= shape[-1]:
+        lanes, uneven = widest, True
     if lanes < 4:
         return None
     rows = shape[row_axis(product)] if len(shape) > 1 else 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -141,6 +141,22 @@ def assembled(value: Any) -> Any:
     )
 
 
+def _assembler(spec: pytree.TreeSpec) -> Callable[[Iterator[Any]], Any]:
+    """Makes a structure of its leaves, which come in order, as ``assembled(tree_unflatten(...))``.
+
+    What a structure is made of is looked at here, once, and not at each call.
+    """
+    if spec.is_leaf():
+        return next
+    make, context = pytree.SUPPORTED_NODES[spec.type].unflatten_fn, spec.context
+    # Newer versions of PyTorch have `children`, and warn of `children_specs`.
+    specs = spec.children() if hasattr(spec, "children") else spec.children_specs
+    children = [_assembler(child) for child in specs]
+    if spec.type is ObjectParts:
+        return lambda leaves: make([child(leaves) for child in children], context).assemble()
+    return lambda leaves: make([child(leaves) for child in children], context)
+
+
 def _complex_names(program: torch.export.ExportedProgram) -> set[str]:
     """Names of the values of a program that hold complex numbers."""
     values = ((node.name, node.meta.get("val")) for node in program.graph.nodes)
@@ -197,7 +213,7 @@ class CallSignature:
         self._takes_tensors = self._in_spec == positional and all(
             isinstance(leaf, torch.Tensor) for leaf in self._example
         )
-        self._gives_one = self._out_spec == pytree.tree_flatten(0)[1]
+        self._assemble = None if self._out_spec is None else _assembler(self._out_spec)
 
     @property
     def example_tensors(self) -> list[torch.Tensor]:
@@ -255,11 +271,9 @@ class CallSignature:
     def results(self, tensors: Sequence[Any]) -> Any:
         """What the module returns, given the program's results in order."""
         values = [pick(tensors) for pick in self._outputs]
-        if self._gives_one:
-            return values[0]
-        if self._out_spec is None:
+        if self._assemble is None:
             return values[0] if len(values) == 1 else tuple(values)
-        return assembled(pytree.tree_unflatten(values, self._out_spec))
+        return self._assemble(iter(values))
 
 
 def _outline(spec: pytree.TreeSpec) -> str:
