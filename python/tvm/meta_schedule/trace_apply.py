@@ -167,6 +167,9 @@ def _finish(sch: Schedule, block: BlockRV, target: Target) -> None:
     extent = constant_extent(sch, loops[-1]) if loops else None
     if extent is None or extent == 1 or loop_kind(sch, loops[-1]) != "S":
         return
+    if int(sch.get(loops[-1]).kind) != tir.ForKind.SERIAL:
+        # All of its loops are those of what it reads.
+        return
     innermost = loops[-1]
     if extent > _VECTOR and extent % _LANES == 0:
         _, innermost = sch.split(innermost, factors=[None, _LANES])
