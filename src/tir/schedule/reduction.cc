@@ -2,7 +2,11 @@
  * \file reduction.cc
  * \brief The primitive that writes the first values of a reduction in a block of their own.
  */
+#include <tvm/arith/pattern.h>
+#include <tvm/node/structural_equal.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "primitives.h"
 
@@ -53,8 +57,94 @@ std::shared_ptr<BlockItem> BlockLike(const BlockItem& block, String name, Array<
   return made;
 }
 
+namespace {
+
+/*! \brief The variables of `vars` of which a box tells the value: no two values share an element.
+ */
+VarSet ToldBy(const BufferRegion& box, const VarSet& vars) {
+  VarSet told;
+  for (const Range& range : box->region) {
+    VarSet used = VarsOf(range->min) & vars;
+    std::optional<int64_t> length = AsInt(range->extent);
+    if (used.size() != 1 || !length) continue;
+    Array<PrimExpr> steps = arith::DetectLinearEquation(range->min, {*used.begin()});
+    if (!steps.empty() && std::abs(AsInt(steps[0]).value_or(0)) >= *length) told.Add(used);
+  }
+  return told;
+}
+
+/*! \brief Whether a statement reaches a buffer by its pointer, or by another name. */
+bool ReachesOtherwise(const Stmt& stmt, const Buffer& buffer) {
+  bool found = false;
+  PostOrderVisit(stmt, [&](const ObjectRef& node) {
+    found |= node.get() == buffer->data.get();
+    if (const auto* inner = node.as<BlockNode>()) {
+      for (const MatchBufferRegion& view : inner->match_buffers) {
+        found |= view->source->buffer.same_as(buffer);
+      }
+    }
+  });
+  return found;
+}
+
+/*!
+ * \brief Require that the first values of a block around others may be written before `loop`.
+ *
+ * What the block computes need not be known for that: between the first values of an element and
+ * the first instance that reads or writes it nothing else may touch it, and each element belongs
+ * to the instances of one choice of spatial variables.
+ */
+void RequireOwnStart(const Tree& tree, Id id, Id loop) {
+  const BlockItem& block = tree.block(id);
+  auto check = [&](bool holds, const std::string& why) {
+    TVM_CHECK(holds, ScheduleError)
+        << "the first values of block " << block.name << " cannot be written before loop "
+        << tree.NameOf(loop) << ": " << why;
+  };
+  check(block.init.defined(), "it has no init");
+  Array<IterVar> spatial = block.Spatial(), reducing = block.Reducing();
+  check(spatial.size() + reducing.size() == block.iter_vars.size() && !block.erratic,
+        "which instances it has is not known");
+  check(!std::any_of(reducing.begin(), reducing.end(),
+                     [&](const IterVar& iv) { return VarsOf(block.init).Contains(iv->var); }),
+        "they depend on reducing variables");
+  check(block.total && StartsAtFirst(tree, id), "not every element is known to start with them");
+  const Stmt body = tree.Body(id);
+  AccessRegions first = DetectAccessRegions(block.init), later = DetectAccessRegions(body);
+  check(first.reads.empty(), "they are computed of what is in memory");
+  const Flows flows(tree);
+  VarSet moving;
+  for (const IterVar& iv : spatial) {
+    if (!is_const_int(iv->dom->extent, 1)) moving.Add(iv->var);
+  }
+  for (const BufferRegion& box : first.writes) {
+    const Buffer& buffer = box->buffer;
+    check(moving.IsSubsetOf(ToldBy(box, moving)),
+          "several of its instances write one element of " + std::string(buffer->name));
+    for (const BufferRegion& other : Concat(later.reads, later.writes)) {
+      check(
+          !other->buffer.same_as(buffer) || StructuralEqual()(other, box),
+          "an instance uses elements of " + std::string(buffer->name) + " that it does not start");
+    }
+    check(!ReachesOtherwise(body, buffer) && !ReachesOtherwise(block.init, buffer),
+          std::string(buffer->name) + " is reached by a pointer or under another name");
+    for (Id unit : flows[buffer].Users()) {
+      check(!tree.IsUnder(unit, loop) || unit == id || tree.IsUnder(unit, id),
+            tree.NameOf(unit) + " under that loop uses " + std::string(buffer->name) + " as well");
+    }
+  }
+  std::string why = OrderError(tree, id);
+  check(why.empty(), why);
+}
+
+}  // namespace
+
 Id DecomposeReduction(Tree* tree, Id id, Id loop) {
-  RequireReduction(*tree, id);
+  if (tree->IsLeafBlock(id) || KindOf(*tree, id) == BlockKind::kReduction) {
+    RequireReduction(*tree, id);
+  } else {
+    RequireOwnStart(*tree, id, loop);
+  }
   Ids path = tree->LoopsAbove(id);
   auto at = std::find(path.begin(), path.end(), loop);
   std::string names = tree->NamesOf(path);

@@ -482,11 +482,17 @@ void Tree::SetBody(Id id, Stmt body, Stmt init) {
 }
 
 void Tree::DropInit(Id id) {
-  AccessRegions regions = DetectAccessRegions(Body(id));
   BlockItem* b = EditBlock(id);
   b->init = Stmt();
-  b->reads = regions.reads;
-  b->writes = regions.writes;
+  // What the first values are added to is read now.
+  Array<BufferRegion> reads;
+  for (const BufferRegion& write : b->writes) {
+    bool known = std::any_of(b->reads.begin(), b->reads.end(), [&](const BufferRegion& read) {
+      return read->buffer.same_as(write->buffer);
+    });
+    if (!known) reads.push_back(write);
+  }
+  b->reads = Concat(reads, b->reads);
 }
 
 void Tree::ReplaceDeclared(Id id, const std::function<PrimExpr(const PrimExpr&)>& replace) {

@@ -41,8 +41,11 @@ Stmt RenewBindings(Stmt stmt);
 /*! \brief The target without the one that launches its functions. */
 Target WithoutHost(const Target& target);
 
-/*! \brief `stmt` without what does nothing: empty loops and branches, unused values and memory. */
-Stmt RemoveNoOps(const Stmt& stmt);
+/*!
+ * \brief `stmt` without what does nothing: empty loops and branches, unused values and memory.
+ * \param drop_unread Whether memory that is written and never read is unused.
+ */
+Stmt RemoveNoOps(const Stmt& stmt, bool drop_unread = false);
 
 }  // namespace tir
 }  // namespace tvm

@@ -51,6 +51,9 @@ class StoreRemover final : public StmtMutator {
 };
 
 class NoOpRemover final : public StmtMutator {
+ public:
+  explicit NoOpRemover(bool drop_unread) : drop_unread_(drop_unread) {}
+
  private:
   static Stmt Nothing() { return Evaluate(0); }
   static bool Uses(const Stmt& stmt, const Var& var) {
@@ -132,9 +135,11 @@ class NoOpRemover final : public StmtMutator {
     return is_no_op(stmt.as<ForNode>()->body) ? Nothing() : stmt;
   }
   Stmt VisitStmt_(const AllocateNode* op) final {
-    ReadFinder reads(op->buffer_var);
-    reads(op->body);
-    if (!reads.found) return VisitStmt(StoreRemover(op->buffer_var)(op->body));
+    if (drop_unread_) {
+      ReadFinder reads(op->buffer_var);
+      reads(op->body);
+      if (!reads.found) return VisitStmt(StoreRemover(op->buffer_var)(op->body));
+    }
     Stmt stmt = StmtMutator::VisitStmt_(op);
     op = stmt.as<AllocateNode>();
     return is_no_op(op->body) || !Uses(op->body, op->buffer_var) ? op->body : stmt;
@@ -162,6 +167,7 @@ class NoOpRemover final : public StmtMutator {
     return stmt;
   }
 
+  const bool drop_unread_;
   arith::Analyzer analyzer_;
 };
 
@@ -192,14 +198,15 @@ class AssertSkipper final : public StmtMutator {
 
 }  // namespace
 
-Stmt RemoveNoOps(const Stmt& stmt) { return NoOpRemover()(stmt); }
+Stmt RemoveNoOps(const Stmt& stmt, bool drop_unread) { return NoOpRemover(drop_unread)(stmt); }
 
 namespace transform {
 
 Pass RemoveNoOp() {
   return BodyPass("tir.RemoveNoOp", [](const PrimFunc& func, const PassContext& ctx) {
     Stmt body = RemoveNoOps(func->body);
-    return UseDataflow(ctx) ? RemoveNoOps(RemoveDeadStores(body)) : body;
+    if (!UseDataflow(ctx)) return body;
+    return RemoveNoOps(RemoveDeadStores(body), /*drop_unread=*/true);
   });
 }
 

@@ -311,7 +311,7 @@ Pass UnswitchLoops() {
     // A program in which nothing moves keeps its conditions as they are written.
     if (hoisted.same_as(simple)) return func->body;
     // Where a test is known, what only the other outcome needs is left without use.
-    return RemoveNoOps(hoisted);
+    return RemoveNoOps(hoisted, /*drop_unread=*/true);
   });
 }
 

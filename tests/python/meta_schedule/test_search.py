@@ -153,7 +153,9 @@ def test_parallelism_is_mutated() -> None:
     sch.reorder(i_0, j_0, k, i_1, j_1)
     sch.annotate(sch.get_block("root"), "meta_schedule.parallel", 16)
     mutator = ms.mutator.MutateParallel(max_jobs_per_core=64)
-    generator = ms.space_generator.PostOrderApply([], [], {mutator: 1.0})
+    generator = ms.space_generator.PostOrderApply(
+        sch_rules=[], postprocs=[], mutator_probs={mutator: 1.0}
+    )
     ms.TuneContext(matmul_module(64, 64, 8), target=TARGET, space_generator=generator)
     limits = {int(mutator.apply(sch.trace).insts[-1].inputs[1]) for _ in range(40)}
     assert limits == {8}

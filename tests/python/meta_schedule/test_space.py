@@ -133,7 +133,7 @@ def test_partial_results_of_several_outputs() -> None:
                 most[vi] = largest
 
     rule = ms.schedule_rule.AddRFactor(max_jobs_per_core=16, max_innermost_factor=64)
-    generator = ms.space_generator.PostOrderApply([rule], [], {})
+    generator = ms.space_generator.PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={})
     mod = IRModule({"main": argmax.with_attr("global_symbol", "main")})
     context = ms.TuneContext(mod, target=Target("llvm -num-cores=8"), space_generator=generator)
     assert len(context.generate_design_space()) == 3

@@ -111,3 +111,60 @@ def test_first_values_are_written_by_a_loop_of_threads_of_their_own():
     sch.decompose_reduction("B", sch.get_loops("B")[0])
     text = sch.mod.script()
     tvm.ir.assert_structural_equal(tvm.script.from_source(text), sch.mod)
+
+
+def _summed_in_steps(other_instances: bool):
+    """Rows summed by blocks around a copy and a sum, which may touch the next row's result."""
+
+    @T.prim_func
+    def alone(A: T.Buffer((6, 64), "float32"), B: T.Buffer((6,), "float32")):
+        for ko, i in T.grid(2, 6):
+            with T.block("outer"):
+                vko, vi = T.axis.remap("RS", [ko, i])
+                C = T.alloc_buffer((32,))
+                with T.init():
+                    B[vi] = T.float32(0)
+                for ki in range(32):
+                    with T.block("copy"):
+                        vki = T.axis.spatial(32, ki)
+                        C[vki] = A[vi, vko * 32 + vki]
+                for ki in range(32):
+                    with T.block("sum"):
+                        vki = T.axis.reduce(32, ki)
+                        B[vi] = B[vi] + C[vki]
+
+    @T.prim_func
+    def together(A: T.Buffer((6, 64), "float32"), B: T.Buffer((7,), "float32")):
+        for i, ko in T.grid(6, 2):
+            with T.block("outer"):
+                vi, vko = T.axis.remap("SR", [i, ko])
+                with T.init():
+                    B[vi] = T.float32(0)
+                for ki in range(32):
+                    with T.block("sum"):
+                        vki = T.axis.reduce(32, ki)
+                        B[vi] = B[vi] + A[vi, vko * 32 + vki]
+                with T.block("next"):
+                    B[vi + 1] = T.float32(1)
+
+    return together if other_instances else alone
+
+
+def test_a_block_around_others_is_decomposed():
+    func = _summed_in_steps(other_instances=False)
+    sch = tir.Schedule(func, debug_mask="all")
+    outer = sch.get_block("outer")
+    init = sch.decompose_reduction(outer, sch.get_loops(outer)[0])
+    assert str(sch.get(init).name_hint) == "outer_init"
+    update = sch.get(outer)
+    assert update.init is None
+    # What is added to is read; memory of the block itself is no part of what it declares.
+    assert [str(region.buffer.name) for region in update.reads] == ["B", "A"]
+    assert [str(region.buffer.name) for region in update.writes] == ["B"]
+    check(sch, func, lambda a: a.sum(axis=1))
+
+
+def test_first_values_that_others_touch_stay():
+    sch = tir.Schedule(_summed_in_steps(other_instances=True))
+    with pytest.raises(tir.ScheduleError, match="an instance uses elements of B"):
+        sch.decompose_reduction("outer", sch.get_loops("outer")[1])
