@@ -93,7 +93,7 @@ def parallel_sizes(sch: Schedule, block: BlockRV) -> list[int]:
         if kind != "S" or extent is None or int(sch.get(loop).kind) != tir.ForKind.SERIAL:
             break
         sizes.append(extent * (sizes[-1] if sizes else 1))
-        if len(sch.get_child_blocks(loop)) > 1:
+        if isinstance(sch.get(loop).body, tir.SeqStmt):
             break
     return sizes
 
