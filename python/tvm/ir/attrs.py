@@ -55,13 +55,12 @@ def _number(key: str, value: Any) -> int:
     return found
 
 
-_NONE_IF_ABSENT: set[str] = set()
+_OPTIONAL: set[str] = set()
 
 
-def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a call without those that are None, which its attributes then are by name."""
-    _NONE_IF_ABSENT.update(name for name, value in settings.items() if value is None)
-    return {name: value for name, value in settings.items() if value is not None}
+def declare_optional(*names: str) -> None:
+    """Say which settings operators keep only where they are given; read by name, they are None."""
+    _OPTIONAL.update(names)
 
 
 @tvm._ffi.register_object("DictAttrs")
@@ -86,11 +85,10 @@ class DictAttrs(Attrs):
 
     def __getattr__(self, name: str) -> Any:
         # Only asked for what the class does not have, and for the field of an empty object.
-        # Operators keep no settings that are None.
         if name == "dict" or name.startswith("_"):
             raise AttributeError(f"DictAttrs: there is no attribute {name!r}")
         if name not in self.dict:
-            if name in _NONE_IF_ABSENT:
+            if name in _OPTIONAL:
                 return None
             raise AttributeError(
                 f"DictAttrs: there is no attribute {name!r}; there are {self.keys()}"

@@ -11,7 +11,6 @@ import tvm
 from tvm import error, tir
 from tvm._ffi import register_object
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelayExpr, Type
-from tvm.ir.attrs import without_none
 from tvm.ir.script_text import Scriptable
 from tvm.runtime import NDArray, Object
 from tvm.runtime.bfloat16 import patterns_to_float32, to_patterns
@@ -58,7 +57,7 @@ __all__ = [
 
 def dict_attrs(attrs: Mapping[str, Any] | None) -> DictAttrs:
     """Settings as a ``DictAttrs``; entries that are None are left out."""
-    return DictAttrs(without_none(attrs or {}))
+    return DictAttrs({k: v for k, v in (attrs or {}).items() if v is not None})
 
 
 Expr = RelayExpr

@@ -155,7 +155,12 @@ def test_a_te_function_without_a_name():
 
 
 def test_settings_that_are_not_given_are_none():
-    call = op.permute_dims(relax.Var("x", INFO))
+    x = relax.Var("x", INFO)
+    call = op.permute_dims(x)
     assert call.attrs.axes is None and "axes" not in call.attrs
+    assert op.sum(x).attrs.axis is None and op.cumsum(x).attrs.dtype is None
+    square = relax.Var("x", relax.TensorStructInfo((2, 2)))
+    assert op.matmul(square, square).attrs.out_dtype is None
+    assert op.matmul(square, square, "float64").attrs.out_dtype == "float64"
     with pytest.raises(AttributeError, match="there is no attribute 'axis_of_nothing'"):
         _ = call.attrs.axis_of_nothing

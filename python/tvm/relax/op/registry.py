@@ -14,6 +14,7 @@ from typing import Any
 
 from tvm import error, te
 from tvm.ir import Op, register_op
+from tvm.ir.attrs import declare_optional
 
 __all__ = [
     "OpPattern",
@@ -27,6 +28,12 @@ __all__ = [
     "register_rule",
     "rule_of",
 ]
+
+# Those that some operator takes None for.
+declare_optional(
+    *("assume_inbound", "axes", "axis", "axis_separators", "begin", "causal_mask", "dtype", "end"),
+    *("exclusive", "out_dtype", "out_layout", "pad_value", "scale", "strides", "window_size"),
+)
 
 Operand = te.Tensor | float | int
 Compute = Callable[..., te.Tensor | Sequence[te.Tensor]]
