@@ -130,9 +130,8 @@ class _Widener(BufferMutator):
         value = _as(self.visit(op.value), str(op.var.dtype))
         return expr.Let(op.var, value, self.visit(op.body))
 
-    def visit_let_stmt_(self, op: stmt.LetStmt) -> stmt.Stmt:
-        value = _as(self.visit(op.value), str(op.var.dtype))
-        return stmt.LetStmt(op.var, value, self.visit(op.body))
+    def let_binding(self, op: stmt.LetStmt) -> tuple[Var, PrimExpr]:
+        return op.var, _as(self.visit(op.value), str(op.var.dtype))
 
     def visit_buffer_store_(self, op: stmt.BufferStore) -> stmt.Stmt:
         value = self.visit(op.value)

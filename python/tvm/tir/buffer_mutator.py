@@ -116,9 +116,22 @@ class BufferMutator(StmtExprMutator):
         value = self.visit(op.value)
         return expr.Let(self.bound(op.var), value, self.visit(op.body))
 
-    def visit_let_stmt_(self, op: stmt.LetStmt) -> stmt.Stmt:
+    def let_binding(self, op: stmt.LetStmt) -> tuple[expr.Var, expr.PrimExpr]:
+        """The variable and the value of a binding."""
         value = self.visit(op.value)
-        return stmt.LetStmt(self.bound(op.var), value, self.visit(op.body))
+        return self.bound(op.var), value
+
+    def visit_let_stmt_(self, op: stmt.LetStmt) -> stmt.Stmt:
+        # Straight programs are hundreds of bindings within each other, more than Python's stack.
+        bindings: list[tuple[expr.Var, expr.PrimExpr]] = []
+        body: stmt.Stmt = op
+        while isinstance(body, stmt.LetStmt):
+            bindings.append(self.let_binding(body))
+            body = body.body
+        body = self.visit(body)
+        for var, value in reversed(bindings):
+            body = stmt.LetStmt(var, value, body)
+        return body
 
     def visit_buffer_store_(self, op: stmt.BufferStore) -> stmt.Stmt:
         value = self.visit(op.value)

@@ -186,8 +186,8 @@ def test_attributes_are_made_by_name():
 def test_attributes_by_name_are_members_too():
     attrs = tvm.ir.make_node("DictAttrs", axis=1, layout="NCHW")
     assert (attrs.axis, attrs.layout) == (1, "NCHW")
-    with pytest.raises(AttributeError, match=r"no attribute 'axes'; there are .*'axis'"):
-        _ = attrs.axes
+    with pytest.raises(AttributeError, match=r"no attribute 'axles'; there are .*'axis'"):
+        _ = attrs.axles
     with pytest.raises(AttributeError):
         _ = tvm.ir.DictAttrs.__new__(tvm.ir.DictAttrs).axis
 

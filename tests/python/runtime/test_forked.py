@@ -41,6 +41,15 @@ def test_exceptions_are_told():
     assert run_forked(lambda clock: object(), math.inf).kind == "TypeError"
 
 
+def test_a_copy_does_not_handle_what_its_parent_does():
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    try:
+        outcome = run_forked(lambda clock: os.kill(os.getpid(), signal.SIGTERM), math.inf)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert outcome.message == "the process ended by signal SIGTERM"
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_death_is_told(number):
     outcome = run_forked(lambda clock: os.kill(os.getpid(), number), math.inf)

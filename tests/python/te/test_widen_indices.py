@@ -78,3 +78,20 @@ def test_indices_of_another_type_are_refused() -> None:
     b = te.compute(a.shape, lambda i: a[i] + 1.0, name="b")
     with pytest.raises(ValueError, match="indices are int32 or int64, not int16"):
         te.create_prim_func([a, b], index_dtype_override="int16")
+
+
+def test_long_programs_of_bindings_are_no_deeper_than_short_ones():
+    def straight(inputs: Any, outputs: Any) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        value = inputs[0].vload([0])
+        for _ in range(1000):
+            value = ib.let("x", value + 1.0)
+        ib.emit(outputs[0].vstore([0], value))
+        return ib.get()
+
+    a = te.placeholder((1,), name="a")
+    b = te.extern((1,), [a], straight, name="b", dtype="float32")
+    func = te.create_prim_func([a, b], index_dtype_override="int64")
+    result = tvm.nd.empty((1,))
+    tvm.build(func, target="llvm")(tvm.nd.array(np.ones(1, "float32")), result)
+    assert result.numpy()[0] == 1001

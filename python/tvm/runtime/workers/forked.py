@@ -82,6 +82,9 @@ def _serve(function: Callable[[Clock], Any], pipe: int, parent: int) -> None:
     status = 1
     try:
         die_with_parent(parent)
+        if callable(signal.getsignal(signal.SIGTERM)):
+            # What the parent does about it is not for its copy to do.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             data = pack_frame({"result": function(Clock(pipe))})
         except Exception as error:  # the caller's to judge
