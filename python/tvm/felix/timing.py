@@ -20,6 +20,9 @@ __all__ = [
     "torch_variants",
 ]
 
+# Seconds after which threads that wait for work sleep.
+_SETTLED = 5e-3
+
 
 def interleaved_seconds(
     functions: Mapping[str, Callable[[], Any]],
@@ -29,7 +32,7 @@ def interleaved_seconds(
 ) -> dict[str, list[float]]:
     """Seconds of each call, one sample a function and round, in turn A B C A B C.
 
-    Each timed call follows one of the same function that is not timed. A slow function is sampled
+    Each timed call follows some of the same function that are not timed. A slow function is sampled
     in fewer rounds (at least three), so that a slow baseline does not stretch the comparison; quick
     functions go on among themselves, so that no single moment of the machine decides between them.
 
@@ -57,13 +60,23 @@ def interleaved_seconds(
             break
         for name, function in functions.items():
             if turn < min(limits[name], rounds) or (turn >= rounds and name in unsure):
-                # One call that is not timed: the threads of the function before it are still
-                # spinning on the cores for a while, and the caches hold its data.
-                function()
+                _settle(function)
                 start = time.perf_counter()
                 function()
                 samples[name].append(time.perf_counter() - start)
     return samples
+
+
+def _settle(function: Callable[[], Any]) -> None:
+    """Call a function until what ran before it is gone.
+
+    The threads of the one before it spin on the cores for some milliseconds, and the caches hold
+    its data.
+    """
+    end = time.perf_counter() + _SETTLED
+    function()
+    while time.perf_counter() < end:
+        function()
 
 
 def times_as_fast(one: Sequence[float], other: Sequence[float]) -> float:

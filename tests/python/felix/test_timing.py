@@ -47,8 +47,9 @@ def test_quick_functions_are_sampled_more_often_than_slow_ones():
     )
     assert len(samples["slow"]) == 3
     assert 3 < len(samples["quick"]) <= 30
-    # One call before, and one before each that is timed.
-    assert calls == {name: 1 + 2 * len(taken) for name, taken in samples.items()}
+    # One call before, and one before each that is timed, or as many as some milliseconds hold.
+    assert calls["slow"] == 1 + 2 * len(samples["slow"])
+    assert calls["quick"] > 1 + 3 * len(samples["quick"])
 
 
 def test_rounds_are_compared_not_their_middles():
