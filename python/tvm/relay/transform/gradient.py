@@ -147,14 +147,8 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
     }
     found = _derivatives(body, heads)
 
-    def derivative(param: Var, type_: Type, path: Path = ()) -> RelayExpr:
-        if isinstance(type_, TupleType):
-            return Tuple([derivative(param, f, (*path, k)) for k, f in enumerate(type_.fields)])
-        known = found.get(param, {}).get(path)
-        return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
-
     fresh = {p: Var(str(p.name_hint), p.checked_type) for p in func.params}
-    derivatives = Tuple([derivative(p, p.checked_type) for p in func.params])
+    derivatives = Tuple([_whole(p.checked_type, found.get(p, {})) for p in func.params])
     result = bind(Tuple([body, derivatives]), fresh)
     return infer_function(Function(list(fresh.values()), result), mod, {})
 
@@ -260,7 +254,7 @@ def _registered(call: Call) -> Any:
 def _pull_back_as_registered(
     call: Call, registered: Any, heads: dict[Path, RelayExpr], give: _Give
 ) -> None:
-    found = list(registered(call, _head_of(call.checked_type, heads)))
+    found = list(registered(call, _whole(call.checked_type, heads)))
     if len(found) != len(call.args):
         raise error.ValueError(
             f"relay.gradient: what is registered for {call.op} gives {len(found)} derivatives, and "
@@ -275,12 +269,11 @@ def _pull_back_as_registered(
                 give(arg, path, part)
 
 
-def _head_of(type_: Type, heads: dict[Path, RelayExpr], path: Path = ()) -> RelayExpr:
-    """The derivative by a whole result; by tensors that nothing depends on it is zero."""
+def _whole(type_: Type, known: Mapping[Path, RelayExpr], path: Path = ()) -> RelayExpr:
+    """Derivatives by the tensors of a value as one value; those that are not known are zero."""
     if isinstance(type_, TupleType):
-        return Tuple([_head_of(f, heads, (*path, k)) for k, f in enumerate(type_.fields)])
-    known = heads.get(path)
-    return zeros(list(type_.shape), str(type_.dtype)) if known is None else known
+        return Tuple([_whole(f, known, (*path, k)) for k, f in enumerate(type_.fields)])
+    return known[path] if path in known else zeros(list(type_.shape), str(type_.dtype))
 
 
 def _pull_back(call: Call, path: Path, head: RelayExpr, give: _Give) -> None:
