@@ -61,7 +61,9 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
   std::string names;
   for (const std::string& name : feeding) AddItem(&names, name);
   const BlockItem block = tree->block(id);
-  TVM_CHECK(fed.reducing.Contains(loop.var), ScheduleError)
+  // A split by the whole length leaves a loop of one iteration that no binding names any more.
+  bool is_one_part = loop.IsUnit() && !fed.spatial.Contains(loop.var);
+  TVM_CHECK(fed.reducing.Contains(loop.var) || is_one_part, ScheduleError)
       << "loop " << loop.name() << " does not feed the reduction of block " << block.name
       << "; those that do are " << (names.empty() ? "none" : names);
   const ReductionStep step = MatchReductionStep(tree->Body(id), block.init);

@@ -57,6 +57,16 @@ def test_both_blocks_can_be_scheduled_on():
     check(sch, func, answer)
 
 
+@pytest.mark.parametrize("factors", [[1, None], [None, 1]])
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_sum_in_one_part(factors, part):
+    func, answer = matmul()
+    sch = tir.Schedule(func, debug_mask="all")
+    parts = sch.split(sch.get_loops(sch.get_block("C"))[2], factors)
+    sch.rfactor(parts[part], 2)
+    check(sch, func, answer)
+
+
 def test_a_loop_that_feeds_no_reduction_is_refused():
     sch = tir.Schedule(matmul()[0])
     i, j, k = sch.get_loops(sch.get_block("C"))
