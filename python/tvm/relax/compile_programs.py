@@ -33,7 +33,13 @@ from .struct_info import TensorStructInfo, TupleStructInfo
 from .transform import AttachGlobalSymbol, LambdaLift, LegalizeOps
 from .transform.legalize_ops.common import is_computed, registered
 
-__all__ = ["compile_programs", "has_fixed_sizes", "in_dataflow_blocks", "is_list_of_kernels"]
+__all__ = [
+    "compile_programs",
+    "has_fixed_sizes",
+    "has_known_shapes",
+    "in_dataflow_blocks",
+    "is_list_of_kernels",
+]
 
 _KERNEL_CALLS = ("relax.call_tir", "relax.call_dps_packed")
 
@@ -45,12 +51,29 @@ def is_list_of_kernels(mod: IRModule) -> bool:
 
 
 def has_fixed_sizes(mod: IRModule) -> bool:
-    """Whether all tensors of such a module have shapes that are known."""
+    """Whether all tensors of such a module have shapes of numbers."""
+    return all(map(_is_fixed, _infos(mod)))
+
+
+def has_known_shapes(mod: IRModule) -> bool:
+    """Whether all tensors of such a module have shapes that are known up to symbolic extents."""
+    return all(map(_is_known, _infos(mod)))
+
+
+def _infos(mod: IRModule) -> list[Any]:
     infos: list[Any] = []
     for func in graph_functions(mod).values():
         infos += [param.struct_info for param in func.params]
         infos += [b.var.struct_info for block in func.body.blocks for b in block.bindings]
-    return all(_is_fixed(info) for info in infos)
+    return infos
+
+
+def _is_known(info: Any) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(map(_is_known, info.fields))
+    if not isinstance(info, TensorStructInfo) or info.shape is None:
+        return False
+    return info.shape.struct_info.values is not None and str(info.dtype) != "void"
 
 
 def _is_fixed(info: Any) -> bool:

@@ -64,6 +64,16 @@ def write_programs(mod: IRModule, builder: ExecBuilder) -> dict[GlobalVar, tir.P
     return kernels
 
 
+# What the runtime takes for no bound.
+_UNBOUNDED = 2**63 - 1
+
+
+def _bounds_of(func: Function, name: str) -> dict[str, int]:
+    """An attribute of a function that gives numbers to names of symbolic extents."""
+    attrs = func.attrs if func.attrs is not None else {}
+    return {str(var): int(bound) for var, bound in dict(attrs.get(name, {})).items()}
+
+
 def _extents_in(expr: PrimExpr) -> list[tir.Var]:
     return [expr] if isinstance(expr, tir.Var) else list(tir.analysis.undefined_vars(expr))
 
@@ -167,6 +177,7 @@ class _Writer:
                 self._values[param] = builder.r(i)
                 self._match(builder.r(i), param.struct_info, f"{name}: input '{inputs[i]}'")
             self._finish_matching()
+            self._check_bounds(name, func)
             result = self._sequence(func.body)
             builder.emit_ret(self._in_register(result))
             if heap_step is not None:
@@ -232,6 +243,21 @@ class _Writer:
         # Not before: a kernel that computes an extent of these would run before they are stored.
         for var in stored:
             self._extents.define(var)
+
+    def _check_bounds(self, name: str, func: Function) -> None:
+        """Refuse extents of parameters outside of what the function says of its variables."""
+        lower, upper = (_bounds_of(func, f"tir_var_{end}_bound") for end in ("lower", "upper"))
+        for param in func.params:
+            info = param.struct_info
+            shape = info.shape if isinstance(info, TensorStructInfo) else None
+            values = None if shape is None else shape.struct_info.values
+            for axis, extent in enumerate(values or ()):
+                var = str(extent.name) if isinstance(extent, tir.Var) else ""
+                least, most = lower.pop(var, 0), upper.pop(var, _UNBOUNDED)
+                if (least, most) != (0, _UNBOUNDED):
+                    where = f"{name}: input '{param.name_hint}'"
+                    self._do("vm.builtin.check_extent", self._values[param], axis, least, most,
+                             where)  # fmt: skip
 
     def _match_number(self, value: Argument, info: PrimStructInfo, context: str) -> None:
         self._do("vm.builtin.check_prim_value_info", value, str(info.dtype), context)

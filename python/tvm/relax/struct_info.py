@@ -261,6 +261,24 @@ def static_shape(info: StructInfo) -> tuple[int, ...]:
     return tuple(extents)
 
 
+def open_shape(info: StructInfo) -> tuple[int | PrimExpr, ...]:
+    """The shape of a tensor: numbers, and expressions for extents that are symbolic.
+
+    Raises
+    ------
+    TypeError : not the struct info of a tensor.
+    ValueError : the shape is unknown.
+    """
+    if not isinstance(info, TensorStructInfo):
+        raise error.TypeError(f"relax: expected a tensor, got {info}")
+    known = None if info.shape is None else info.shape.struct_info.values
+    if known is None:
+        raise error.ValueError("relax: the tensor's shape is unknown; only its rank may be")
+    return tuple(
+        extent if isinstance(extent, int) else getattr(extent, "value", extent) for extent in known
+    )
+
+
 def settled_shape(value: RelayExpr) -> tuple[int, ...] | None:
     """The shape of a tensor, None where the value is none or an extent is not known."""
     if not isinstance(value.struct_info, TensorStructInfo):

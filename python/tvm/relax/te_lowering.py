@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.ir import RelayExpr
 
 from .expr import Call, Function, ShapeExpr, Tuple, Var
 from .op import attrs_of, number_operands, op_spec
-from .struct_info import StructInfo, static_shape, tensor_fields
+from .struct_info import StructInfo, open_shape, tensor_fields
 
 __all__ = ["TEFunction", "call_flop", "function_to_te", "tensors_flop"]
 
@@ -39,13 +39,13 @@ class TEFunction:
 
 
 def _placeholder(info: StructInfo, name: str) -> te.Tensor:
-    return te.placeholder(static_shape(info), dtype=str(info.dtype), name=name)
+    return te.placeholder(open_shape(info), dtype=str(info.dtype), name=name)
 
 
 def _compute(call: Call, env: dict[Var, Any]) -> te.Tensor | list[te.Tensor]:
     def operand(expr: RelayExpr) -> Any:
         if isinstance(expr, ShapeExpr):
-            return tuple(int(extent) for extent in expr.values)
+            return tuple(getattr(extent, "value", extent) for extent in expr.values)
         if isinstance(expr, Tuple):
             return [operand(item) for item in expr.fields]
         return env[expr]
@@ -63,7 +63,7 @@ def function_to_te(func: Function) -> TEFunction:
 
     Raises
     ------
-    ValueError : a parameter has no fixed shape, or an operator has no te computation.
+    ValueError : the shape of a parameter is unknown, or an operator has no te computation.
     """
     inputs = tuple(_placeholder(p.struct_info, str(p.name_hint)) for p in func.params)
     env: dict[Var, Any] = dict(zip(func.params, inputs))
@@ -132,10 +132,17 @@ def _signature_flop(name: str, shapes: tuple[Any, ...], attrs: tuple[Any, ...]) 
 
 
 def call_flop(call: Call) -> int:
-    """Floating-point operations of one operator call whose operands are all tensors."""
+    """Floating-point operations of one operator call whose operands are all tensors.
+
+    Extents that are open count as typical ones.
+    """
     shapes = tuple(
-        (static_shape(info), str(info.dtype))
+        (topi.utils.typical_shape(open_shape(info)), str(info.dtype))
         for arg in call.args
         for info in tensor_fields(arg.struct_info)
     )
-    return _signature_flop(str(call.op.name), shapes, tuple(sorted(attrs_of(call).items())))
+    settings = tuple(
+        (name, topi.utils.typical_shape(value) if isinstance(value, tuple) else value)
+        for name, value in sorted(attrs_of(call).items())
+    )
+    return _signature_flop(str(call.op.name), shapes, settings)

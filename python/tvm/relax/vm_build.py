@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import error, tir
 from tvm.ir import IRModule
-from tvm.runtime import Module
+from tvm.runtime import Device, Module
 from tvm.runtime.relax_vm import Executable
 from tvm.target import Target
 from tvm.transform import Pass
@@ -18,11 +18,13 @@ from .compile_fused import ScheduleSource, compile_fused, current_schedules
 from .compile_programs import (
     compile_programs,
     has_fixed_sizes,
+    has_known_shapes,
     in_dataflow_blocks,
     is_list_of_kernels,
 )
 from .dps_packed import lower_dps_packed
 from .expr import Function
+from .open_kernels import with_open_kernels
 from .open_sizes import OpenExecutable, has_open_sizes
 from .pipeline import get_pipeline
 from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
@@ -91,10 +93,14 @@ def build(
 
 def _compiled(mod: IRModule, target: Target, schedules: ScheduleSource) -> Executable:
     check_well_formed(mod)
+    is_processor = target.get_target_device_type() == Device.kDLCPU
     if is_list_of_kernels(mod):
         if has_fixed_sizes(mod):
             mod = OptimizeForInference()(lower_dps_packed(in_dataflow_blocks(mod)))
             return compile_fused(AttachGlobalSymbol()(mod), target, schedules)
+        if is_processor and has_known_shapes(mod):
+            mod = OptimizeForInference()(in_dataflow_blocks(mod))
+            return compile_programs(with_open_kernels(mod, target), target)
         if has_open_sizes(mod):
             source = current_schedules() if schedules is None else schedules
             return OpenExecutable(

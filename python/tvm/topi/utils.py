@@ -6,7 +6,9 @@ An extent is a Python int, or an integer expression where the shape is symbolic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from tvm import te, tir
@@ -39,10 +41,42 @@ __all__ = [
     "single_output",
     "smallest",
     "traverse_inline",
+    "typical_extents",
+    "typical_shape",
     "unravel_index",
 ]
 
 Extent = Any  # int | tir.PrimExpr, but mypy knows no operators on PrimExpr.
+
+
+_TYPICAL: ContextVar[int | None] = ContextVar("topi.typical_extent", default=None)
+
+
+@contextmanager
+def typical_extents(size: int = 512) -> Iterator[None]:
+    """Inside, :func:`as_int` takes open extents for `size`.
+
+    For schedules, which choose tiles by sizes but are right for any; a computation must not be
+    described inside, since its shape would be that of this size.
+    """
+    token = _TYPICAL.set(size)
+    try:
+        yield
+    finally:
+        _TYPICAL.reset(token)
+
+
+def typical_shape(shape: Iterable[Any]) -> tuple[Any, ...]:
+    """A shape with numbers for its open extents, to estimate by; other items stay."""
+    with typical_extents():
+        return tuple(as_int(e) if isinstance(e, tir.PrimExpr) else e for e in shape)
+
+
+def _typical(value: tir.PrimExpr, size: int) -> int:
+    values = {var: tir.const(size, var.dtype) for var in tir.analysis.undefined_vars(value)}
+    if isinstance(value, tir.Var):
+        return size
+    return max(1, int(simplify(tir.stmt_functor.substitute(value, values))))
 
 
 def as_int(value: Any) -> int:
@@ -56,6 +90,9 @@ def as_int(value: Any) -> int:
         return value
     literal = getattr(value, "value", None)
     if not isinstance(literal, int):
+        typical = _TYPICAL.get()
+        if typical is not None and isinstance(value, tir.PrimExpr):
+            return _typical(value, typical)
         if hasattr(value, "__index__"):
             return int(value)
         raise ValueError(f"topi: expected a constant size, got {value}; use a fixed shape")

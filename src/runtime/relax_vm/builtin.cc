@@ -109,6 +109,21 @@ void MatchShape(Args args, RetValue*) {
   }
 }
 
+/*! \brief (tensor or shape, axis, least, most, context): refuse an extent outside of a range. */
+void CheckExtent(Args args, RetValue*) {
+  const char* who = "vm.builtin.check_extent";
+  const std::string context = Context(args[4]);
+  const std::vector<int64_t> extents = ExtentsOf(args[0], context);
+  const auto axis = ReadArg<int64_t>(who, args, 1);
+  const auto least = ReadArg<int64_t>(who, args, 2), most = ReadArg<int64_t>(who, args, 3);
+  TVM_CHECK(axis >= 0 && axis < static_cast<int64_t>(extents.size()), IndexError)
+      << context << "has the shape " << Text(extents) << ", and no axis " << axis;
+  const bool is_bounded = most != std::numeric_limits<int64_t>::max();
+  TVM_CHECK(extents[axis] >= least && extents[axis] <= most, ValueError)
+      << context << "has extent " << axis << " of " << extents[axis] << ", must be in [" << least
+      << ", " << (is_bounded ? std::to_string(most) + "]" : "...)");
+}
+
 /*! \brief (value, heap, code, operand, context). */
 void MatchPrimValue(Args args, RetValue*) {
   const std::string context = Context(args[4]);
@@ -388,6 +403,7 @@ void Assert(Args args, RetValue*) {
 }  // namespace
 
 TVM_REGISTER_GLOBAL("vm.builtin.match_shape").set_body(MatchShape);
+TVM_REGISTER_GLOBAL("vm.builtin.check_extent").set_body(CheckExtent);
 TVM_REGISTER_GLOBAL("vm.builtin.match_prim_value").set_body(MatchPrimValue);
 TVM_REGISTER_GLOBAL("vm.builtin.make_shape").set_body(MakeShape);
 TVM_REGISTER_GLOBAL("vm.builtin.make_prim_value").set_body([](Args args, RetValue* ret) {

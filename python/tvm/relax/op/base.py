@@ -14,7 +14,7 @@ from ..struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    static_shape,
+    open_shape,
 )
 from .registry import get_op, has_rule, op_spec, rule_of
 
@@ -76,7 +76,7 @@ def _is_condition(arg: RelayExpr, args: Sequence[RelayExpr]) -> bool:
 def _signature(expr: RelayExpr) -> Any:
     """What the result's struct info can depend on, as a hashable value."""
     if isinstance(expr, ShapeExpr):
-        return ("shape", tuple(int(v) for v in expr.values))
+        return ("shape", tuple(getattr(v, "value", v) for v in expr.values))
     if isinstance(expr, Tuple):
         return ("tuple", tuple(_signature(field) for field in expr.fields))
     return _info_signature(expr.struct_info)
@@ -85,7 +85,7 @@ def _signature(expr: RelayExpr) -> Any:
 def _info_signature(info: StructInfo) -> Any:
     if isinstance(info, TupleStructInfo):
         return ("tuple", tuple(_info_signature(field) for field in info.fields))
-    return ("tensor", static_shape(info), str(info.dtype))
+    return ("tensor", open_shape(info), str(info.dtype))
 
 
 def _placeholder(signature: Any, name: str) -> Any:

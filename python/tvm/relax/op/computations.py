@@ -110,6 +110,8 @@ def _strided_slice(
     strides: Sequence[int] | None = None,
     assume_inbound: bool = False,
 ) -> te.Tensor:
+    if assume_inbound and all(step > 0 for step in strides or ()):
+        return _slice_inside(x, axes, begin, end, strides or [1] * len(axes))
     # topi takes an entry for each leading dimension.
     extents = topi.utils.get_const_tuple(x.shape)
     steps = strides or [1] * len(axes)
@@ -117,6 +119,30 @@ def _strided_slice(
     whole = [limits.get(k, [0, extent, 1]) for k, extent in enumerate(extents)]
     low, high, step = (list(column) for column in zip(*whole))
     return topi.strided_slice(x, low, high, step)
+
+
+def _slice_inside(
+    x: te.Tensor,
+    axes: Sequence[int],
+    begin: Sequence[Any],
+    end: Sequence[Any],
+    strides: Sequence[int],
+) -> te.Tensor:
+    """A slice whose limits lie in the tensor, so that its size is their distance."""
+    rank = len(x.shape)
+    shape: list[Any] = list(x.shape)
+    places: list[tuple[Any, int]] = [(0, 1)] * rank
+    for axis, first, last, step in zip(axes, begin, end, strides):
+        extent = x.shape[axis % rank]
+        first, last = (n + extent if isinstance(n, int) and n < 0 else n for n in (first, last))
+        shape[axis % rank] = topi.utils.ceil_div(last - first, step)
+        places[axis % rank] = (first, step)
+    return te.compute(
+        shape,
+        lambda *i: x(*(index * step + first for index, (first, step) in zip(i, places))),
+        name="T_strided_slice",
+        tag=topi.tag.INJECTIVE,
+    )
 
 
 def relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:

@@ -16,7 +16,7 @@ from tvm.topi.utils import as_pads, as_sizes, const_shape
 from .. import op
 from ..expr import Call, Constant, Var, const
 from ..rewriter import FunctionRewriter, map_functions
-from ..struct_info import settled_shape, static_shape
+from ..struct_info import open_shape, settled_shape
 from .graph_pass import graph_pass
 
 __all__ = ["ConvertConvTranspose"]
@@ -83,7 +83,7 @@ class _Converter(FunctionRewriter):
         data, weight = call.args
         if None in [settled_shape(expr) for expr in (data, weight, call)]:
             return None
-        shapes = [static_shape(expr.struct_info) for expr in (data, weight, call)]
+        shapes = [open_shape(expr.struct_info) for expr in (data, weight, call)]
         settings = op.attrs_of(call)
         if not _is_plain(settings, len(shapes[0]) - 2):
             return None
@@ -117,11 +117,11 @@ class _Converter(FunctionRewriter):
         self, data: RelayExpr, weight: RelayExpr, dims: Sequence[_Dimension]
     ) -> RelayExpr:
         """The result for data of one point: each element is one product of its channels."""
-        batch, channels = static_shape(data.struct_info)[:2]
+        batch, channels = open_shape(data.struct_info)[:2]
         matrix = self._rearranged(weight, lambda array: _at_each_point(array, dims))
         rows = self.emit(op.reshape(data, (batch, channels)))
         product = self.emit(op.nn.dense(rows, matrix))
-        filters = static_shape(weight.struct_info)[1]
+        filters = open_shape(weight.struct_info)[1]
         return op.reshape(product, (batch, filters, *(d.out for d in dims)))
 
     def _rearranged(
@@ -133,7 +133,7 @@ class _Converter(FunctionRewriter):
         """
         if isinstance(weight, Constant):
             return weight.rearranged(function)
-        shape = static_shape(weight.struct_info)
+        shape = open_shape(weight.struct_info)
         size = math.prod(shape)
         places = function(np.arange(1, size + 1, dtype="int64").reshape(shape))
         zero = const(np.zeros(1), str(weight.struct_info.dtype))

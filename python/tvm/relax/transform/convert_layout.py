@@ -14,7 +14,7 @@ from .. import op
 from ..expr import Call, Constant, Function, Tuple, Var
 from ..op import OpPattern
 from ..rewriter import FunctionRewriter, map_functions
-from ..struct_info import TensorStructInfo, static_shape
+from ..struct_info import TensorStructInfo, open_shape
 from .desired_layouts import with_layouts
 from .graph_pass import graph_pass
 
@@ -121,8 +121,8 @@ class _NHWCConverter(FunctionRewriter):
             return call
         settings.pop("kernel_layout")
         data, weight = call.args
-        filters, per_group, kernel_h, kernel_w = static_shape(weight.struct_info)
-        batch, channels, height, width = static_shape(data.struct_info)
+        filters, per_group, kernel_h, kernel_w = open_shape(weight.struct_info)
+        batch, channels, height, width = open_shape(data.struct_info)
         plain = {"strides": 1, "padding": 0, "groups": 1}
         pointwise = (kernel_h, kernel_w) == (1, 1) and all(
             int(number) == value
@@ -177,8 +177,10 @@ class _NHWCConverter(FunctionRewriter):
     def _regions(self, call: Call) -> RelayExpr:
         """Samples of regions have the channels of a pixel in vectors, too."""
         data, regions = call.args
-        count, channels, *grid = static_shape(call.struct_info)
-        _, _, height, width = static_shape(data.struct_info)
+        count, channels, *grid = open_shape(call.struct_info)
+        _, _, height, width = open_shape(data.struct_info)
+        if not all(isinstance(extent, int) for extent in (count, *grid, height, width)):
+            return call
         # All pixels are turned around once, of which samples are made many times.
         pays = count * math.prod(grid) * _SAMPLE >= height * width
         if channels < _FEW_CHANNELS or not (pays or self._has_nhwc(data)):
@@ -199,7 +201,7 @@ class _NHWCConverter(FunctionRewriter):
         """An operand of a broadcasting operator whose other operand is in NHWC."""
         if not isinstance(arg.struct_info, TensorStructInfo):
             return arg
-        shape = static_shape(arg.struct_info)
+        shape = open_shape(arg.struct_info)
         if len(shape) == 4:
             return self._in_nhwc(arg)
         if math.prod(shape) == 1 and len(shape) < 2:
@@ -264,8 +266,8 @@ class _NHWCConverter(FunctionRewriter):
 
     def _reshape(self, call: Call) -> RelayExpr:
         data = call.args[0]
-        batch, channels, height, width = static_shape(data.struct_info)
-        target = static_shape(call.struct_info)
+        batch, channels, height, width = open_shape(data.struct_info)
+        target = open_shape(call.struct_info)
         if channels == 1 or height * width == 1:
             # Both layouts hold the elements in the same order, so no transpose is needed.
             return op.reshape(self._in_nhwc(data), target)

@@ -11,7 +11,7 @@ from tvm.ir import IRModule, RelayExpr
 from .. import op
 from ..expr import Call, Constant, Function, TupleGetItem, Var, const
 from ..rewriter import FunctionRewriter, map_functions, use_counts
-from ..struct_info import static_shape
+from ..struct_info import open_shape
 from .graph_pass import graph_pass
 
 __all__ = ["FoldBatchnorm"]
@@ -58,7 +58,7 @@ class _BatchNormFolder(FunctionRewriter):
     def _fold(self, call: Call) -> RelayExpr:
         data, *statistics = call.args
         settings = op.attrs_of(call)
-        rank = len(static_shape(data.struct_info))
+        rank = len(open_shape(data.struct_info))
         axis = settings.get("axis", 1) % rank
         epsilon = settings.get("epsilon", 1e-5)
         if not all(isinstance(s, Constant) for s in statistics):
@@ -82,8 +82,8 @@ class _BatchNormFolder(FunctionRewriter):
         bias: np.ndarray | float = 0.0
         value: Any = self._only_read(data)
         if _is_op(value, "add") and isinstance(value.args[1], Constant):
-            channels = static_shape(data.struct_info)[axis]
-            rank = len(static_shape(data.struct_info))
+            channels = open_shape(data.struct_info)[axis]
+            rank = len(open_shape(data.struct_info))
             flat = value.args[1].values().astype("float64")
             expected = _along(np.zeros(channels), axis, rank).shape
             # A bias of lower rank broadcasts from the right: the full shape without leading 1s.
@@ -99,7 +99,7 @@ class _BatchNormFolder(FunctionRewriter):
             out_axis = _filter_axis(value, settings)
             channel_axis = settings["data_layout"].index("C")
         elif _is_op(value, "nn.dense"):
-            out_axis, channel_axis = 0, len(static_shape(value.struct_info)) - 1
+            out_axis, channel_axis = 0, len(open_shape(value.struct_info)) - 1
         else:
             return None
         if out_axis is None or channel_axis != axis:

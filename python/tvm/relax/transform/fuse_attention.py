@@ -13,7 +13,7 @@ from tvm.ir import IRModule, RelayExpr
 from .. import op
 from ..expr import Call, Constant, DataflowVar, Function, Var, const
 from ..rewriter import FunctionRewriter, map_functions, use_counts
-from ..struct_info import TensorStructInfo, static_shape
+from ..struct_info import TensorStructInfo, open_shape
 from .forms import Forms
 from .graph_pass import graph_pass
 
@@ -55,7 +55,7 @@ def _is_op(value: RelayExpr | None, *names: str) -> TypeGuard[Call]:
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...]:
-    return static_shape(expr.struct_info)
+    return open_shape(expr.struct_info)
 
 
 def _as_rank_4(shape: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import tvm.ir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
@@ -26,8 +27,9 @@ from ..expr import (
     VarBinding,
 )
 from ..op import OpPattern
+from ..op.rules import equal
 from ..rewriter import graph_functions, uses_of
-from ..struct_info import TensorStructInfo, static_shape
+from ..struct_info import TensorStructInfo, open_shape
 from ..te_lowering import call_flop
 from .fuse_kernels import fuse_kernel_calls, has_kernel_patterns
 from .graph_pass import graph_pass
@@ -60,7 +62,8 @@ class _Node:
     binding: VarBinding
     # None for what is not an operator, or is a view that costs nothing.
     pattern: OpPattern | None
-    shape: tuple[int, ...]
+    # Extents are numbers, or expressions where sizes are open.
+    shape: tuple[Any, ...]
     users: list[int] = field(default_factory=list)
     # What it reads of the block, once for each read.
     inputs: list[int] = field(default_factory=list)
@@ -84,7 +87,7 @@ def _analyse(block: DataflowBlock) -> list[_Node]:
     for i, binding in enumerate(block.bindings):
         pattern = _pattern_of(binding.value)
         info = binding.var.struct_info
-        shape = static_shape(info) if isinstance(info, TensorStructInfo) else ()
+        shape = open_shape(info) if isinstance(info, TensorStructInfo) else ()
         node = _Node(i, binding, pattern, shape, escapes=not isinstance(binding.var, DataflowVar))
         for var in uses_of(binding.value):
             if var in producer:
@@ -148,9 +151,9 @@ def _absorb(
                 return
             # What follows is computed element by element with the anchor's result, so it must not
             # have more elements, and for a heavy anchor it must have the same ones.
-            if limit <= OpPattern.BROADCAST and node.shape != anchor_node.shape:
+            if limit <= OpPattern.BROADCAST and not _same(node.shape, anchor_node.shape):
                 return
-            if math.prod(node.shape) > math.prod(anchor_node.shape):
+            if _may_be_more(node.shape, anchor_node.shape):
                 return
         if len(members) + len(added) > most:
             return
@@ -160,6 +163,26 @@ def _absorb(
             nodes[i].group = anchor
             members.append(i)
         last = end
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are equal, whatever the open sizes in them are."""
+    return len(a) == len(b) and all(map(equal, a, b))
+
+
+def _may_be_more(shape: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether a shape has more elements than another, or may have for some open sizes."""
+    rest = list(other)
+    left = []
+    for extent in shape:
+        place = next((k for k, e in enumerate(rest) if equal(extent, e)), None)
+        if place is None:
+            left.append(extent)
+        else:
+            del rest[place]
+    if not all(isinstance(extent, int) for extent in left):
+        return True
+    return math.prod(left) > math.prod(e for e in rest if isinstance(e, int))
 
 
 def _inlined_size(anchor: int, members: list[int], nodes: list[_Node]) -> int:
@@ -261,7 +284,7 @@ def _join_producers(nodes: list[_Node], groups: dict[int, list[int]], most: int)
         if not reduced and not piece:
             if not is_elementwise(groups[reader]):
                 continue
-            if end.shape != nodes[max(groups[reader])].shape:
+            if not _same(end.shape, nodes[max(groups[reader])].shape):
                 continue
         together = [*groups[reader], *members]
         if len(together) > most:

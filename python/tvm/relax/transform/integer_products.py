@@ -12,7 +12,7 @@ from tvm.topi.utils import as_padding
 from .. import op
 from ..expr import Call, Constant, Function, Tuple, Var, const
 from ..rewriter import FunctionRewriter, map_functions
-from ..struct_info import TensorStructInfo, static_shape
+from ..struct_info import TensorStructInfo, open_shape
 from .graph_pass import graph_pass
 
 __all__ = ["IntegerProducts"]
@@ -80,7 +80,7 @@ def _dtype(expr: RelayExpr) -> str:
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...]:
-    return static_shape(expr.struct_info)
+    return open_shape(expr.struct_info)
 
 
 def _array(expr: RelayExpr) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from tvm import te
 from tvm.target import Target
 
 from ..schedule_registry import operations_of
-from ..utils import ceil_div, const_shape
+from ..utils import as_int, ceil_div, const_shape
 from .conv2d import RegisterTile
 from .row_normalization import reduce_row, vectorize_row
 from .tiles import fitting_lanes, fitting_rows
@@ -87,7 +87,7 @@ def schedule_head_attention(output: te.Tensor, target: Target | None = None) -> 
     reduce_row(s, total, output, block, target)
     s[power].compute_at(s[output], block)
     loops = power.op.axis[3:]
-    vectorize_row(s, power, loops, math.prod(int(k.dom.extent) for k in loops), target)
+    vectorize_row(s, power, loops, math.prod(as_int(k.dom.extent) for k in loops), target)
     reduce_row(s, largest, output, block, target)
     s[seen].compute_at(s[output], block)
     if few:

@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..schedule_registry import operations_of
-from ..utils import const_shape
+from ..utils import as_int, const_shape
 from .vectors import is_costly, vector_lanes
 
 __all__ = ["is_column_function", "schedule_column_function"]
@@ -27,7 +27,7 @@ def _reduced_axis(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> i
             continue
         if len(operation.reduce_axis) != 1:
             return None
-        extent = int(operation.reduce_axis[0].dom.extent)
+        extent = as_int(operation.reduce_axis[0].dom.extent)
         reduced = list(const_shape(operation.output(0).shape))
         axes = [
             k

@@ -15,7 +15,7 @@ from ..schedule_registry import (
     register_schedule,
     wanted_of,
 )
-from ..utils import ceil_div, const_shape, is_constant, same_extent
+from ..utils import as_int, ceil_div, const_shape, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
@@ -92,7 +92,7 @@ def _rows_pay(product: te.Tensor, target: Target) -> bool:
     right side is read once more for each tile of rows, from the second-level cache.
     """
     columns = const_shape(product.shape)[-1]
-    depth = int(product.op.reduce_axis[0].dom.extent)
+    depth = as_int(product.op.reduce_axis[0].dom.extent)
     size = tir.const(0, product.dtype).dtype.bits // 8
     near = depth * columns * size <= target.cache_bytes[1] // 2
     return depth <= _FEW_STEPS and columns * size >= _PAGE and near
@@ -106,7 +106,7 @@ def _turning_pays(product: te.Tensor, rows: int, target: Target) -> bool:
     weight = product.op.input_tensors[-1]
     if weight.dtype != product.dtype or product_tile(product, target) is None:
         return False
-    depth = int(product.op.reduce_axis[0].dom.extent)
+    depth = as_int(product.op.reduce_axis[0].dom.extent)
     odd = const_shape(product.shape)[-1] % fitting_lanes(target, product.dtype, depth) != 0
     return depth * _TURN / rows < _LANE_SUMS[odd] + depth * _DOT_STEP
 
@@ -124,7 +124,7 @@ def _conv2d_nhwc(
         return None
     _, height, width, filters = const_shape(conv.shape)
     weight = conv.op.input_tensors[1]
-    depth = int(conv.op.reduce_axis[-1].dom.extent)
+    depth = as_int(conv.op.reduce_axis[-1].dom.extent)
     if filters == 1 and not _is_packed(weight) and depth % _LEAST_DEPTH == 0:
         # The one filter lies as the data that it is multiplied with.
         return schedule_reduce_rows(
@@ -156,7 +156,7 @@ def _grouped_vectors(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
     _, height, width, _, vectors, _ = const_shape(conv.shape)
-    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
+    window = [as_int(axis.dom.extent) for axis in conv.op.reduce_axis]
     extents = (height, width, vectors)
     tile = grouped_tile(target, extents, math.prod(window), window[0], whole=True)
     rows_outside = _rows_outside(conv, tile, target)
@@ -211,7 +211,7 @@ def _depthwise_conv2d_nhwc(
         return None
     _, height, width, channels = const_shape(conv.shape)
     lanes = fitting_lanes(target, conv.dtype, channels)
-    window = [int(axis.dom.extent) for axis in conv.op.reduce_axis]
+    window = [as_int(axis.dom.extent) for axis in conv.op.reduce_axis]
     if lanes < 4:
         return None
     # Eight pixels hide the latency of multiply-adds, share what neighbours read, and leave
@@ -240,12 +240,12 @@ def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) ->
     packed = _is_packed(product.op.input_tensors[-1]) and (name.endswith("_NT") or by_points)
     if shape[-1] == 1 and not packed and not name.endswith(("_TN", "_TT")):
         # One column lies as the rows that it is multiplied with.
-        if int(k.dom.extent) >= _LEAST_ROW:
+        if as_int(k.dom.extent) >= _LEAST_ROW:
             return schedule_reduce_rows(product, outputs[0], target)
         return None
     turned = name.endswith("_NT") and not packed
     if turned and not _turning_pays(product, rows, target):
-        lanes = fitting_lanes(target, product.dtype, int(k.dom.extent))
+        lanes = fitting_lanes(target, product.dtype, as_int(k.dom.extent))
         if lanes < 4:
             return None
         # Both operands come in vectors along the reduction: one row of each a result.
@@ -337,7 +337,7 @@ def _reduction(
 ) -> te.Schedule | None:
     if not _is_static(outputs) or not is_elementwise_of(reduced, outputs):
         return None
-    extents = [int(loop.dom.extent) for loop in reduced.op.reduce_axis]
+    extents = [as_int(loop.dom.extent) for loop in reduced.op.reduce_axis]
     if math.prod(extents) >= _LEAST_ROW and reduces_rows(reduced):
         return schedule_reduce_rows(reduced, outputs[0], target)
     if not reduced.shape:

@@ -46,7 +46,7 @@ def dot_instruction(product: te.Tensor, lanes: int, target: Target) -> DotInstru
     if found is None or lanes not in (4, 8, 16):
         return None
     depth = 4 // DataType(data.dtype).itemsize
-    if int(product.op.reduce_axis[-1].dom.extent) % depth:
+    if as_int(product.op.reduce_axis[-1].dom.extent) % depth:
         return None
     update = found(lanes, target)
     return None if update is None else DotInstruction(depth, _intrinsic(data.dtype, lanes, update))

@@ -11,7 +11,7 @@ from tvm import DataType, te, tir
 from tvm.target import Target
 from tvm.tir.functor import StmtExprVisitor
 
-from ..utils import const_shape, is_constant, prod, simplify, single_output
+from ..utils import as_int, const_shape, is_constant, prod, simplify, single_output
 from .vectors import inline_producers, vector_lanes
 
 __all__ = [
@@ -249,7 +249,7 @@ def schedule_transposed(output: te.Tensor, moved: Transposed) -> te.Schedule:
     inline_producers(s, output)
     *others, last = output.op.axis
     across = others.pop(moved.axis)
-    extents = [int(axis.dom.extent) for axis in (across, last)]
+    extents = [as_int(axis.dom.extent) for axis in (across, last)]
     whole = all(extent % _WIDE_SQUARE == 0 for extent in extents)
     square = _WIDE_SQUARE if whole else _SQUARE
     outer, lane = s[output].split(last, factor=min(square, extents[1]))

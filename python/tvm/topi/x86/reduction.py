@@ -7,6 +7,7 @@ import math
 from tvm import te, tir
 from tvm.target import Target
 
+from ..utils import as_int
 from .row_normalization import split_row
 from .vectors import inline_producers
 
@@ -26,7 +27,7 @@ def reduces_rows(reduced: te.Tensor) -> bool:
     axes = reduced.op.reduce_axis
     source = reduced.op.input_tensors[0]
     rows = source.shape[len(source.shape) - len(axes) :]
-    if [int(axis.dom.extent) for axis in axes] != [int(extent) for extent in rows]:
+    if [as_int(axis.dom.extent) for axis in axes] != [int(extent) for extent in rows]:
         return False
     places: list[bool] = []
 
@@ -77,7 +78,7 @@ def _vectors_side_by_side(reduced: te.Tensor, lanes: int) -> int:
     are read again by their neighbours, from the nearest cache.
     """
     *outer, columns = (int(extent) for extent in reduced.shape)
-    if math.prod(int(loop.dom.extent) for loop in reduced.op.reduce_axis) < _LONG_COLUMN:
+    if math.prod(as_int(loop.dom.extent) for loop in reduced.op.reduce_axis) < _LONG_COLUMN:
         return 1
     tiles = math.prod(outer) * columns // lanes
     return next(
@@ -120,7 +121,7 @@ def schedule_reduce_rows(
 def _reduce_all(s: te.Schedule, reduced: te.Tensor, target: Target, lanes: int | None) -> None:
     """To a single number: of chunks in parallel, if there are enough elements, and of these."""
     loops = list(reduced.op.reduce_axis)
-    size = math.prod(int(loop.dom.extent) for loop in loops)
+    size = math.prod(as_int(loop.dom.extent) for loop in loops)
     counts = range(min(_MOST_CHUNKS, size // _LEAST_CHUNK), 1, -1)
     chunks = next((count for count in counts if size % count == 0), 1)
     if chunks == 1:

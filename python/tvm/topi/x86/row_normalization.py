@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..schedule_registry import operations_of
-from ..utils import const_shape
+from ..utils import as_int, const_shape
 from .vectors import is_costly, vector_lanes
 
 __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "split_row", "vectorize_row"]
@@ -44,7 +44,7 @@ def _rows(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> _Rows | N
     for operation in operations:
         if not operation.reduce_axis:
             continue
-        extents = [int(axis.dom.extent) for axis in operation.reduce_axis]
+        extents = [as_int(axis.dom.extent) for axis in operation.reduce_axis]
         count = len(extents)
         if count > len(shape):
             return None
@@ -87,7 +87,7 @@ def is_row_function(outputs: Sequence[te.Tensor]) -> bool:
 
 def _is_of_constants(operation: te.ComputeOp, lead: Sequence[int]) -> bool:
     """Whether a stage has no rows of its own, as factors that are repeated for every row."""
-    return all(int(axis.dom.extent) == 1 for axis in operation.axis[: len(lead)])
+    return all(as_int(axis.dom.extent) == 1 for axis in operation.axis[: len(lead)])
 
 
 def schedule_row_function(output: te.Tensor, target: Target | None = None) -> te.Schedule:
@@ -188,7 +188,7 @@ def split_row(
     lanes : partial results at first; by default those that take least.
     """
     loops = list(reduced.op.reduce_axis)
-    width = math.prod(int(loop.dom.extent) for loop in loops)
+    width = math.prod(as_int(loop.dom.extent) for loop in loops)
     lanes = lanes or _lanes(width, target, reduced.dtype, _LATENCY)
     if width < lanes:
         return []

@@ -285,7 +285,7 @@ def product_tile(
         return None
     rows = shape[row_axis(product)] if len(shape) > 1 else 1
     (k,) = product.op.reduce_axis
-    column = int(k.dom.extent) * lanes * tir.const(0, product.dtype).dtype.bits // 8
+    column = as_int(k.dom.extent) * lanes * tir.const(0, product.dtype).dtype.bits // 8
     vectors = shape[-1] // lanes
     return FittedTile(fitting_rows(target, rows, vectors, column, uneven), lanes, vectors)
 
@@ -310,8 +310,8 @@ def convolution_tile(
         return None
     vectors = filters // groups // lanes
     if groups > 1:
-        steps = math.prod(int(axis.dom.extent) for axis in conv.op.reduce_axis)
-        rows = int(conv.op.reduce_axis[0].dom.extent)
+        steps = math.prod(as_int(axis.dom.extent) for axis in conv.op.reduce_axis)
+        rows = as_int(conv.op.reduce_axis[0].dom.extent)
         grouped = grouped_tile(target, (height, width, vectors), steps, rows)
         return FittedTile(grouped, lanes, vectors)
     tile = fitting_tile(target, height, width, vectors)
@@ -320,7 +320,7 @@ def convolution_tile(
         row = fitting_rows(target, width, vectors)
         tile = max(tile, RegisterTile(1, row.rows, row.vectors), key=_products_a_load)
     if uneven:
-        steps = math.prod(int(axis.dom.extent) for axis in conv.op.reduce_axis)
+        steps = math.prod(as_int(axis.dom.extent) for axis in conv.op.reduce_axis)
         column = steps * lanes * tir.const(0, conv.dtype).dtype.bits // 8
         tile = _uneven_tile(target, (height, width, vectors), column, tile)
     return FittedTile(tile, lanes, vectors)

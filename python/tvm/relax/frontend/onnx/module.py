@@ -15,6 +15,14 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import OnnxError
 from .operators import find_operator
+from .operators.sizes import (
+    TAKES_SIZES,
+    compute_sizes,
+    computes_sizes,
+    has_open_sizes,
+    size_array,
+    size_tensor,
+)
 from .reader import array_of, read_model
 from .types import DTYPES, dtype_of, tensor_of
 
@@ -272,7 +280,9 @@ class _NodeContext:
 
     def ints(self, index: int) -> list[int] | None:
         array = self.array(index)
-        return None if array is None else [int(value) for value in array.reshape(-1)]
+        if array is None:
+            return None
+        return [v if isinstance(v, torch.SymInt) else int(v) for v in array.reshape(-1)]
 
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         return self._module.run_body(graph, inputs, self._values)
@@ -283,7 +293,22 @@ class _NodeContext:
         bodies = any(a.type == onnx.AttributeProto.GRAPH for a in self._node.attribute)
         known = all(_is_known(value) for value in self._inputs) and not bodies
         kept = self._node.op_type in _NOT_FOLDED
-        if self._node.op_type in ("Shape", "Size") or known and not kept:
+        if self._node.op_type == "Shape" and isinstance(self._inputs[0], torch.Tensor):
+            begin, end = self.attr("start", 0), self.attr("end")
+            return [size_array(list(self._inputs[0].shape)[begin:end])]
+        if self._node.op_type == "Size" and isinstance(self._inputs[0], torch.Tensor):
+            return [size_array([self._inputs[0].numel()]).reshape(())]
+        if any(map(has_open_sizes, self._inputs)):
+            if known and computes_sizes(self._node.op_type):
+                return compute_sizes(self, self._inputs)
+            as_numbers = self._node.op_type in TAKES_SIZES
+            made = [
+                size_tensor(x) if has_open_sizes(x) and not as_numbers else x for x in self._inputs
+            ]
+            return _listed(
+                function(self, *(x if has_open_sizes(x) else _as_operand(x) for x in made))
+            )
+        if known and not kept:
             with _disable_current_modes(), torch._C.DisableTorchFunction():
                 results = _listed(function(self, *map(_real, self._inputs)))
                 return [_as_known(value) for value in results]
@@ -327,6 +352,8 @@ def _as_known(value: Any) -> Any:
 def _as_operand(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_operand(item) for item in value]
+    if has_open_sizes(value):
+        return size_tensor(value)
     if isinstance(value, np.ndarray):
         with _disable_current_modes(), torch._C.DisableTorchFunction():
             return tensor_of(value)

@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 
-from tvm.ir import RelayExpr
+from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, ShapeExpr, const
-from tvm.relax.struct_info import TensorStructInfo, static_shape
+from tvm.relax.expr import Constant, PrimValue, ShapeExpr, const
+from tvm.relax.op.rules import equal
+from tvm.relax.struct_info import TensorStructInfo, open_shape
 
 from .sizes import Sizes, concrete
 
@@ -34,11 +35,14 @@ __all__ = [
     "operators_table",
     "random_converter",
     "refuse",
+    "same_shape",
     "supported_operators",
 ]
 
 # A converter makes the value of a node; several outputs come as a list.
 Converter = Callable[["Arguments"], Any]
+# Extents: numbers, or expressions over the variables of sizes that are open.
+Extents = tuple["int | PrimExpr", ...]
 CONVERTERS: dict[str, Converter] = {}
 # Those of operators that take or give complex numbers.
 COMPLEX_CONVERTERS: dict[str, Converter] = {}
@@ -46,6 +50,11 @@ COMPLEX_CONVERTERS: dict[str, Converter] = {}
 RANDOM: set[str] = set()
 # Why operators that have a meaning in PyTorch have none here, by name.
 REFUSED: dict[str, str] = {}
+
+
+def same_shape(a: Sequence[int | PrimExpr], b: Sequence[int | PrimExpr]) -> bool:
+    """Whether two shapes are known to be equal, whatever the open sizes in them are."""
+    return len(a) == len(b) and all(map(equal, a, b))
 
 
 class UnsupportedUse(Exception):
@@ -223,9 +232,22 @@ class Arguments:
         """Bind a call of a graph operator."""
         return self.emit(op.make_call(name, *args, **settings))
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of a tensor argument."""
-        return static_shape(self[name].struct_info)
+    def shape(self, name: str) -> Any:
+        """Shape of a tensor argument: numbers, and expressions where sizes are open."""
+        return open_shape(self[name].struct_info)
+
+    def extent(self, name: str, axis: int) -> int:
+        """An extent of a tensor argument that must be a number.
+
+        Raises
+        ------
+        UnsupportedUse : it is open.
+        """
+        extent = self.shape(name)[axis]
+        self.refuse_unless(
+            isinstance(extent, int), f"along dimension {axis} of '{name}', whose size is open"
+        )
+        return int(extent)
 
     def rank(self, name: str) -> int:
         """Number of dimensions of a tensor argument."""
@@ -264,18 +286,18 @@ class Arguments:
         return self._result.is_complex()
 
     @property
-    def result_shape(self) -> tuple[int, ...]:
+    def result_shape(self) -> Any:
         """Shape of the node's result, of the first if it has several."""
         return self._shape_of(self._result)
 
     @property
-    def result_shapes(self) -> list[tuple[int, ...]]:
+    def result_shapes(self) -> list[Any]:
         """Shape of each of the node's results."""
         return [self._shape_of(value) for value in self.node.meta["val"]]
 
-    def _shape_of(self, tensor: torch.Tensor) -> tuple[int, ...]:
+    def _shape_of(self, tensor: torch.Tensor) -> Extents:
         try:
-            return tuple(int(concrete(extent, self._sizes)) for extent in tensor.shape)
+            return tuple(concrete(extent, self._sizes) for extent in tensor.shape)
         except KeyError:
             raise UnsupportedUse("whose result has a size that depends on the data") from None
 
@@ -285,6 +307,8 @@ class Arguments:
 
     def cast(self, value: Any, dtype: str) -> RelayExpr:
         """A tensor or number in an element type."""
+        if isinstance(value, PrimExpr):
+            return self._size(value, dtype)
         if not isinstance(value, RelayExpr):
             return const(value, dtype)
         if str(value.struct_info.dtype) == dtype:
@@ -292,6 +316,14 @@ class Arguments:
         if isinstance(value, Constant):
             return value.astype(dtype)
         return self.emit(op.astype(value, dtype))
+
+    def _size(self, value: PrimExpr, dtype: str) -> RelayExpr:
+        """A number that follows from open sizes as a tensor of no dimensions."""
+        self.refuse_unless(
+            str(value.dtype) == "int64", f"with the number {value}, which is no integer"
+        )
+        one = self.emit(op.arange(PrimValue(value), PrimValue(value + 1), 1, "int64"))
+        return self.cast(self.emit(op.reshape(one, ())), dtype)
 
     def common_dtype(self, *names: str) -> str:
         """The type to which PyTorch promotes some arguments before it computes."""
@@ -305,10 +337,10 @@ class Arguments:
             return dtype_name(found[0].dtype)
         return dtype_name(torch.result_type(*found))
 
-    def tensor(self, value: RelayExpr | float, shape: Sequence[int], dtype: str) -> RelayExpr:
+    def tensor(self, value: RelayExpr | float, shape: Sequence[Any], dtype: str) -> RelayExpr:
         """A value repeated to a shape."""
         data = self.cast(value, dtype)
-        if isinstance(value, RelayExpr) and static_shape(data.struct_info) == tuple(shape):
+        if same_shape(open_shape(data.struct_info), shape) and not isinstance(value, (int, float)):
             return data
         if isinstance(data, Constant) and not data.struct_info.ndim:
             return self.emit(op.full(ShapeExpr(list(shape)), data, dtype))

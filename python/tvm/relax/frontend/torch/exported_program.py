@@ -14,10 +14,12 @@ from torch.export.graph_signature import InputKind, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
 
 import tvm
-from tvm.ir import IRModule, RelayExpr
+from tvm import tir
+from tvm.ir import IRModule, PrimExpr, RelayExpr
+from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Function, SeqExpr, Tuple, Var, VarBinding
-from tvm.relax.struct_info import StructInfo, TensorStructInfo, static_shape
+from tvm.relax.struct_info import StructInfo, TensorStructInfo, open_shape
 
 from . import operators as operators
 from .arguments import (
@@ -34,7 +36,7 @@ from .arguments import (
 from .export import explained, export_for_inference
 from .fused_layers import FUSED_LAYERS
 from .operators.complex_numbers import as_pairs, from_pairs
-from .sizes import Sizes, concrete
+from .sizes import DynamicSizes, Sizes, concrete
 
 __all__ = [
     "Problem",
@@ -82,8 +84,8 @@ def from_exported_program(
 
     Parameters
     ----------
-    program : exported with fixed shapes, from a module in eval mode. One with dynamic shapes is
-        imported for some sizes at a time, see :class:`ProgramImporter`.
+    program : of a module in eval mode. Sizes that are open by the ``dynamic_shapes`` of its export
+        are symbolic extents of the function; see the notes.
     keep_params_as_input : make parameters and buffers inputs of ``main``, after the user's inputs,
         instead of constants. Their values are its attribute "params", see
         ``relax.frontend.detach_params``.
@@ -103,9 +105,21 @@ def from_exported_program(
     Raises
     ------
     ValueError : operators that cannot be imported: one message names each with the module that
-        uses it. Also for dynamic shapes and for programs that write to their inputs or buffers.
+        uses it. Also for programs that write to their inputs or buffers.
+
+    Notes
+    -----
+    A size of ``torch.export.Dim`` becomes a variable of the export's name for it, ``s0`` for
+    instance, and shapes that follow from it are expressions over it. The range that the export says
+    is in the attributes "tir_var_lower_bound" and "tir_var_upper_bound" of `main`, by these names;
+    the virtual machine refuses sizes outside of it.
     """
-    mod = ProgramImporter(program, keep_params_as_input, unwrap_unit_return_tuple).at({})
+    importer = ProgramImporter(program, keep_params_as_input, unwrap_unit_return_tuple)
+    sizes = importer.dynamic_sizes()
+    variables = sizes.variables()
+    mod = importer.at(variables)
+    for name, bounds in sizes.bounds(variables).items():
+        mod["main"] = mod["main"].with_attr(name, bounds)
     if not no_bind_return_tuple:
         mod["main"] = _with_bound_tuple(mod["main"])
     return mod
@@ -158,8 +172,13 @@ class ProgramImporter:
         self._may_write_inputs = may_write_inputs
         self._constants: dict[str, Constant] = {}
 
+    def dynamic_sizes(self) -> DynamicSizes:
+        """The symbols in the shapes of the program's inputs."""
+        return DynamicSizes(self._program)
+
     def at(self, sizes: Sizes) -> IRModule:
-        """The module for some sizes, as :class:`DynamicSizes` reads them off the inputs' shapes.
+        """The module for some sizes, as :class:`DynamicSizes` reads them off the inputs' shapes, or
+        for sizes that are open, as its :meth:`~DynamicSizes.variables` says.
 
         Raises
         ------
@@ -355,6 +374,8 @@ class _Importer:
         self._weights: list[str] = []
         self._seed: Var | None = None
         self._streams = 0
+        # What is known of inputs beyond the struct info of the parameters.
+        self._casts: dict[torch.fx.Node, StructInfo] = {}
 
     def run(self) -> IRModule:
         params = self._bind_inputs()
@@ -365,6 +386,8 @@ class _Importer:
             attrs = {"num_input": len(params) - len(values), "params": values}
         with self._builder.function("main", params, attrs):
             with self._builder.dataflow():
+                for node, info in self._casts.items():
+                    self._values[node] = self._builder.match_cast(self._values[node], info)
                 for node in nodes:
                     if node.op == "placeholder" and _is_complex(node):
                         self._take_apart(node)
@@ -393,12 +416,17 @@ class _Importer:
         placeholders = {n.name: n for n in self._program.graph.nodes if n.op == "placeholder"}
         params: list[Var] = []
         weights: list[Var] = []
+        given = self._extents_of_inputs(placeholders)
         for spec in self._program.graph_signature.input_specs:
             node = placeholders[spec.arg.name]
             if spec.kind is InputKind.USER_INPUT:
                 if isinstance(node.meta.get("val"), torch.Tensor):
-                    self._values[node] = Var(node.name, self._struct_info(node))
+                    whole = self._struct_info(node)
+                    info = _with_variables(whole, given)
+                    self._values[node] = Var(node.name, info)
                     params.append(self._values[node])
+                    if info is not whole:
+                        self._casts[node] = whole
                 else:
                     # A number given as an example is part of the exported program.
                     self._values[node] = node.meta.get("val")
@@ -418,6 +446,18 @@ class _Importer:
             self._seed = Var("seed", TensorStructInfo([1], "int64"))
             params.append(self._seed)
         return params + weights
+
+    def _extents_of_inputs(self, placeholders: Mapping[str, torch.fx.Node]) -> list[tir.Var]:
+        """The variables that are an extent of an input of the user."""
+        nodes = [placeholders[name] for name in self._program.graph_signature.user_inputs
+                 if isinstance(name, str)]  # fmt: skip
+        return [
+            extent
+            for node in nodes
+            if isinstance(node.meta.get("val"), torch.Tensor)
+            for extent in open_shape(self._struct_info(node))
+            if isinstance(extent, tir.Var)
+        ]
 
     def _next_stream(self) -> tuple[Var, int]:
         assert self._seed is not None
@@ -483,13 +523,21 @@ class _Importer:
                         item is not None or not arguments.reads_result(k),
                         f"whose result {k} is read",
                     )
-        except UnsupportedUse as problem:
-            self._problems.append(Problem(node, target, _module_path(node), str(problem)))
+        except (UnsupportedUse, TypeError, ValueError) as problem:
+            is_open = any(isinstance(extent, PrimExpr) for extent in self._sizes.values())
+            if not isinstance(problem, (UnsupportedUse, UnsupportedOperators)) and not is_open:
+                raise
+            text = str(problem)
+            if not isinstance(problem, UnsupportedUse):
+                text = f"of sizes that are open ({text})"
+            self._problems.append(Problem(node, target, _module_path(node), text))
             # A stand-in of the right shape, so that the rest is looked at too.
             return self._stand_in(node)
         if isinstance(value, list):
-            return [self._bind(item) for item in value]
-        return self._bind(value)
+            results = node.meta.get("val")
+            many = results if isinstance(results, (list, tuple)) else [None] * len(value)
+            return [self._settled(self._bind(item), seen) for item, seen in zip(value, many)]
+        return self._settled(self._bind(value), node.meta.get("val"))
 
     def _known(self, value: Any, node: torch.fx.Node) -> Any:
         try:
@@ -508,6 +556,24 @@ class _Importer:
         # Sizes, and results that nobody reads, are no graph values.
         is_bound = isinstance(value, (Var, Constant)) or not isinstance(value, RelayExpr)
         return value if is_bound else self._builder.emit(value)
+
+    def _settled(self, value: Any, seen: Any) -> Any:
+        """A result with open extents as the export writes them, so that equal ones look the same."""
+        if not isinstance(value, Var) or not isinstance(seen, torch.Tensor):
+            return value
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo) or info.shape is None or seen.is_complex():
+            return value
+        own = open_shape(info)
+        if all(isinstance(extent, int) for extent in own):
+            return value
+        try:
+            wanted = open_shape(self._tensor_info(seen, str(value.name_hint)))
+        except ValueError:
+            return value
+        if len(own) != len(wanted) or all(map(_is_same, own, wanted)):
+            return value
+        return self._builder.emit(op.reshape(value, wanted))
 
     def _outputs(self) -> list[RelayExpr]:
         signature = self._program.graph_signature
@@ -541,15 +607,15 @@ class _Importer:
         info = self._tensor_info(node.meta["val"], node.name)
         if not _is_complex(node):
             return info
-        return TensorStructInfo([*static_shape(info), 2], info.dtype)
+        return TensorStructInfo([*open_shape(info), 2], info.dtype)
 
     def _tensor_info(self, tensor: torch.Tensor, name: str) -> TensorStructInfo:
         try:
             shape = [concrete(extent, self._sizes) for extent in tensor.shape]
         except KeyError:
             raise ValueError(
-                f"relax.frontend.torch: '{name}' has the dynamic shape {tuple(tensor.shape)}; "
-                "import it for given sizes (ProgramImporter.at), or export with fixed shapes"
+                f"relax.frontend.torch: '{name}' has the shape {tuple(tensor.shape)}, of which a "
+                "size follows from the data or was not given"
             ) from None
         return TensorStructInfo(shape, dtype_name(tensor.dtype))
 
@@ -557,10 +623,20 @@ class _Importer:
         """In place of a value that could not be imported: variables of its shapes, if fixed."""
         value = node.meta.get("val")
         values = [value] if isinstance(value, torch.Tensor) else value
-        if not isinstance(values, (tuple, list)) or not all(map(_is_describable, values)):
+        if not isinstance(values, (tuple, list)) or not all(map(self._is_describable, values)):
             return _UNKNOWN
         made = [self._unknown(v, f"{node.name}_{i}") for i, v in enumerate(values)]
         return made[0] if isinstance(value, torch.Tensor) else made
+
+    def _is_describable(self, value: Any) -> bool:
+        """Whether a graph variable can stand for a value."""
+        if not isinstance(value, torch.Tensor):
+            return False
+        try:
+            self._tensor_info(value, "")
+        except ValueError:
+            return False
+        return True
 
     def _unknown(self, value: torch.Tensor, name: str) -> Var | Complex:
         info = self._tensor_info(value, name)
@@ -583,8 +659,21 @@ def _module_path(node: torch.fx.Node) -> str:
     return f"{path or 'the top level'} ({name.split('.')[-1]})"
 
 
-def _is_describable(value: Any) -> bool:
-    """Whether a graph variable can stand for a value."""
-    if not isinstance(value, torch.Tensor):
-        return False
-    return all(isinstance(n, int) for n in value.shape)
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two extents are written in the same way."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int) and a == b
+    return bool(tvm.ir.structural_equal(a, b, map_free_vars=False))
+
+
+def _with_variables(info: TensorStructInfo, given: Sequence[tir.Var]) -> TensorStructInfo:
+    """The same where extents that follow from a variable that no input has are that variable."""
+    extents: list[Any] = list(open_shape(info))
+    for place, extent in enumerate(extents):
+        if isinstance(extent, PrimExpr) and not isinstance(extent, tir.Var):
+            (*unknown,) = (v for v in tir.analysis.undefined_vars(extent) if v not in given)
+            if unknown:
+                extents[place] = unknown[0]
+    if all(a is b for a, b in zip(extents, open_shape(info))):
+        return info
+    return TensorStructInfo(extents, info.dtype)

@@ -9,13 +9,22 @@ import sympy
 import torch
 from torch.export.graph_signature import InputKind
 
+from tvm import tir
+from tvm.ir import PrimExpr
+
+from .size_expressions import extent_of, number_of
+
 __all__ = ["DynamicSizes", "Sizes", "concrete"]
 
-Sizes = Mapping[sympy.Symbol, int]
+Sizes = Mapping[sympy.Symbol, "int | PrimExpr"]
+"""What the symbols of a program are: numbers, or, where sizes stay open, expressions of extents."""
 
 
 def concrete(value: Any, sizes: Sizes) -> Any:
     """A number or truth value of the export with the program's sizes put in.
+
+    A size that depends on open ones is an int64 expression over their variables, and so are numbers
+    and truth values of float64 and bool.
 
     Raises
     ------
@@ -24,12 +33,19 @@ def concrete(value: Any, sizes: Sizes) -> Any:
     if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return value
     expression = value.node.expr
-    known = expression.xreplace({symbol: sympy.Integer(n) for symbol, n in sizes.items()})
-    if known.free_symbols:
+    known = expression.xreplace(
+        {s: sympy.Integer(n) for s, n in sizes.items() if isinstance(n, int)}
+    )
+    if not known.free_symbols:
+        if isinstance(value, torch.SymBool):
+            return bool(known)
+        return int(known) if isinstance(value, torch.SymInt) else float(known)
+    if not known.free_symbols <= sizes.keys():
         raise KeyError(f"{value} is not known")
-    if isinstance(value, torch.SymBool):
-        return bool(known)
-    return int(known) if isinstance(value, torch.SymInt) else float(known)
+    variables = {s: n for s, n in sizes.items() if not isinstance(n, int)}
+    if isinstance(value, torch.SymInt):
+        return extent_of(known, variables)
+    return number_of(known, variables)
 
 
 class DynamicSizes:
@@ -54,6 +70,43 @@ class DynamicSizes:
                 for symbol in sorted(getattr(extent, "free_symbols", ()), key=str):
                     if symbol not in self.symbols:
                         self.symbols.append(symbol)
+
+    def variables(self) -> dict[sympy.Symbol, PrimExpr]:
+        """For each symbol what it is in a program whose sizes stay open.
+
+        One that is an extent of an input is a variable of its name. Of one that inputs have only as
+        twice it, or one more, that extent is the variable.
+
+        Raises
+        ------
+        ValueError : no extent of an input gives a symbol a value.
+        """
+        shapes = [extent for _, shape in self._inputs for extent in shape]
+        found: dict[sympy.Symbol, PrimExpr] = {}
+        for symbol in self.symbols:
+            if symbol in shapes:
+                found[symbol] = tir.SizeVar(str(symbol), "int64")
+        for symbol in self.symbols:
+            if symbol not in found:
+                found[symbol] = _solved(symbol, shapes)
+        return found
+
+    def bounds(self, sizes: Sizes) -> dict[str, dict[str, int]]:
+        """Attributes of a function of open sizes: what its variables, by name, are at least and at
+        most, where the export says so."""
+        lower: dict[str, int] = {}
+        upper: dict[str, int] = {}
+        for symbol, variable in sizes.items():
+            allowed = self._ranges.get(symbol)
+            if allowed is None or not isinstance(variable, tir.Var):
+                continue
+            # The export says two of every size that it takes for neither 0 nor 1.
+            if allowed.lower.is_Integer and allowed.lower > 2:
+                lower[str(variable.name)] = int(allowed.lower)
+            if allowed.upper.is_Integer and allowed.upper < _UNBOUNDED:
+                upper[str(variable.name)] = int(allowed.upper)
+        attrs = {"tir_var_lower_bound": lower, "tir_var_upper_bound": upper}
+        return {name: bounds for name, bounds in attrs.items() if bounds}
 
     def of(self, shapes: Sequence[Sequence[int]]) -> dict[sympy.Symbol, int]:
         """The values of the symbols for inputs of some shapes.
@@ -116,6 +169,25 @@ class DynamicSizes:
             f"compiled network: input '{name}' must have the shape ({shape}), got {tuple(given)}; "
             "equal names stand for equal sizes"
         )
+
+
+# Exports of older versions have this for no bound.
+_UNBOUNDED = 2**62
+
+
+def _solved(symbol: sympy.Symbol, extents: Sequence[Any]) -> PrimExpr:
+    """A symbol in terms of an extent that is a multiple of it and a number."""
+    for extent in extents:
+        if getattr(extent, "free_symbols", None) != {symbol}:
+            continue
+        polynomial = sympy.Poly(extent, symbol)
+        if polynomial.degree() == 1 and all(c.is_Integer for c in polynomial.all_coeffs()):
+            factor, rest = (int(c) for c in polynomial.all_coeffs())
+            return tir.floordiv(tir.SizeVar(f"{symbol}_extent", "int64") - rest, factor)
+    raise ValueError(
+        f"relax.frontend.torch: no extent of an input gives the size {symbol} a value; export with "
+        "dynamic_shapes that have it as an extent"
+    )
 
 
 def _expression(extent: Any) -> Any:

@@ -26,9 +26,15 @@ def _checked(shape: Sequence[int]) -> list[int]:
     ------
     OnnxError : no machine has the memory.
     """
-    if any(extent < 0 for extent in shape) or math.prod(shape) > _MAX_ELEMENTS:
+    # Of sizes that are open the virtual machine finds out.
+    known = [extent for extent in shape if not isinstance(extent, torch.SymInt)]
+    if any(extent < 0 for extent in known) or math.prod(known) > _MAX_ELEMENTS:
         raise OnnxError(f"a tensor of the impossible shape {list(shape)}")
     return list(shape)
+
+
+def _is_open(*sizes: Any) -> bool:
+    return any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def axes_of(n: Node, x: torch.Tensor, index: int = 1) -> list[int] | None:
@@ -152,7 +158,9 @@ def _slice(n: Node, x: torch.Tensor, *_: torch.Tensor | None) -> torch.Tensor:
         axis = normalized(axis, x.dim())
         if step == 0:
             raise OnnxError("a slice of step 0")
-        if step > 0:
+        if _is_open(start, end, x.shape[axis]):
+            x = _slice_of_open(x, axis, start, end, step)
+        elif step > 0:
             x = x[(slice(None),) * axis + (slice(*slice(start, end, step).indices(x.shape[axis])),)]
         else:
             positions = range(
@@ -160,6 +168,22 @@ def _slice(n: Node, x: torch.Tensor, *_: torch.Tensor | None) -> torch.Tensor:
             )
             x = _select(x, axis, list(positions))
     return x
+
+
+def _slice_of_open(x: torch.Tensor, axis: int, start: Any, end: Any, step: int) -> torch.Tensor:
+    """A slice along an axis whose extent, or whose limits, are open."""
+    lead = (slice(None),) * axis
+    if step > 0:
+        return x[(*lead, slice(start, end, step))]
+    if start not in (-1,) and not (not _is_open(start) and start >= _BEYOND):
+        raise OnnxError("a slice that goes backwards along an open axis, and not from its end")
+    if not _is_open(end) and end > -_BEYOND:
+        raise OnnxError("a slice that goes backwards along an open axis, and not to its begin")
+    return torch.flip(x, [axis])[(*lead, slice(None, None, -step))]
+
+
+# Limits that stand for an end of any axis.
+_BEYOND = 2**31 - 1
 
 
 def _open_end(end: int, extent: int) -> int | None:
@@ -176,7 +200,16 @@ def _select(x: torch.Tensor, axis: int, positions: Sequence[int]) -> torch.Tenso
 
 @operator("Expand")
 def _expand(n: Node, x: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
-    return x.expand(_checked(np.broadcast_shapes(tuple(x.shape), tuple(n.ints(1) or []))))
+    return x.expand(_checked(_broadcast(list(x.shape), n.ints(1) or [])))
+
+
+def _broadcast(a: list[Any], b: list[Any]) -> list[Any]:
+    """The shape to which two shapes, with sizes that may be open, broadcast."""
+    if not _is_open(*a, *b):
+        return list(np.broadcast_shapes(tuple(a), tuple(b)))
+    rank = max(len(a), len(b))
+    pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b)
+    return [y if x == 1 else x for x, y in pairs]
 
 
 @operator("Tile")
@@ -191,6 +224,8 @@ def _range(n: Node, *_: torch.Tensor) -> torch.Tensor:
     start, limit, delta = (n.array(i) for i in range(3))
     if start is None or limit is None or delta is None or delta == 0:
         raise OnnxError("a range without start, limit and a step that is not 0")
+    if any(part.dtype == object for part in (start, limit, delta)):
+        return torch.arange(*(part.item() for part in (start, limit, delta)))
     # Computed in Python's numbers, which do not run over.
     count = math.ceil((limit.item() - start.item()) / delta.item())
     _checked([max(count, 0)])
@@ -204,7 +239,8 @@ def _pad(n: Node, x: torch.Tensor, *_: torch.Tensor | None) -> torch.Tensor:
     value = n.attr("value", 0.0) if given is None else given.item()
     axes = n.ints(3)
     axes = list(range(x.dim())) if axes is None else [normalized(axis, x.dim()) for axis in axes]
-    before, after = [0] * x.dim(), [0] * x.dim()
+    before: list[Any] = [0] * x.dim()
+    after: list[Any] = [0] * x.dim()
     for i, axis in enumerate(axes):
         before[axis], after[axis] = pads[i], pads[i + len(axes)]
     _checked([e + b + a for e, b, a in zip(x.shape, before, after)])

@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import (
     CONVERTERS,
@@ -29,7 +29,7 @@ Emit = Callable[[RelayExpr], RelayExpr]
 
 def from_pairs(emit: Emit, pairs: RelayExpr) -> Complex:
     """From a real tensor whose last dimension, of 2, has the parts."""
-    *shape, _ = static_shape(pairs.struct_info)
+    *shape, _ = open_shape(pairs.struct_info)
     axis = len(shape)
     halves = (emit(op.strided_slice(pairs, [axis], [k], [k + 1])) for k in (0, 1))
     return Complex(*(emit(op.reshape(half, shape)) for half in halves))
@@ -37,7 +37,7 @@ def from_pairs(emit: Emit, pairs: RelayExpr) -> Complex:
 
 def as_pairs(emit: Emit, value: Complex) -> RelayExpr:
     """The inverse of :func:`from_pairs`."""
-    shape = static_shape(value.struct_info)
+    shape = open_shape(value.struct_info)
     parts = [emit(op.reshape(part, (*shape, 1))) for part in (value.real, value.imag)]
     return op.concat(parts, len(shape))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvm.ir import RelayExpr
+from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
-from tvm.relax.expr import ShapeExpr, const
+from tvm.relax.expr import PrimValue, ShapeExpr, const
 
 from ..arguments import Arguments, converter, refuse
 
@@ -27,7 +27,7 @@ def _number(a: Arguments, value: float) -> bool | int | float:
 @converter("full.default", "full_like.default", "new_full.default", "fill.Scalar")
 def _full(a: Arguments) -> RelayExpr:
     value = a["fill_value"] if a.get("fill_value") is not None else a["value"]
-    if isinstance(value, RelayExpr):
+    if isinstance(value, (RelayExpr, PrimExpr)):
         return a.tensor(value, a.result_shape, a.result_dtype)
     return _filled(a, value)
 
@@ -52,12 +52,19 @@ def _ones(a: Arguments) -> RelayExpr:
 
 @converter("scalar_tensor.default")
 def _scalar_tensor(a: Arguments) -> RelayExpr:
-    return const(a["s"], a.result_dtype)
+    return a.cast(a["s"], a.result_dtype)
 
 
 @converter("arange.default", "arange.start", "arange.start_step")
 def _arange(a: Arguments) -> RelayExpr:
     (count,) = a.result_shape
+    limits = [a.get("start", 0), a.get("step", 1)]
+    if any(isinstance(n, PrimExpr) for n in (count, *limits)):
+        first, gap = (n if isinstance(n, PrimExpr) else int(n) for n in limits)
+        a.refuse_unless(limits == [first, gap], "of an open number of steps that are no integers")
+        last = PrimValue(first + count * gap)
+        whole = a.emit(op.arange(PrimValue(first), last, PrimValue(gap), "int64"))
+        return a.cast(whole, a.result_dtype)
     start, step = _number(a, a.get("start", 0)), _number(a, a.get("step", 1))
     # The count is known; half a step off, no rounding changes it.
     end = start + (count - 0.5 if isinstance(start, float) else count) * step
@@ -67,12 +74,20 @@ def _arange(a: Arguments) -> RelayExpr:
 @converter("linspace.default")
 def _linspace(a: Arguments) -> RelayExpr:
     (count,) = a.result_shape
+    a.refuse_unless(isinstance(count, int), "of an open number of steps")
     return const(np.linspace(a["start"], a["end"], count), a.result_dtype)
 
 
 @converter("eye.default", "eye.m")
 def _eye(a: Arguments) -> RelayExpr:
-    return const(np.eye(a.result_shape[0], a.result_shape[1]), a.result_dtype)
+    rows, columns = a.result_shape
+    if isinstance(rows, int) and isinstance(columns, int):
+        return const(np.eye(rows, columns), a.result_dtype)
+    down, across = (
+        a.emit(op.arange(0, PrimValue(extent), 1, "int64")) for extent in (rows, columns)
+    )
+    same = a.call("equal", a.emit(op.reshape(down, (rows, 1))), across)
+    return op.astype(same, a.result_dtype)
 
 
 @converter("one_hot.default")
@@ -86,6 +101,9 @@ def _one_hot(a: Arguments) -> RelayExpr:
 @converter("tril_indices.default", "triu_indices.default")
 def _triangle_indices(a: Arguments) -> RelayExpr:
     name = "tril" if "tril" in a.name else "triu"
+    a.refuse_unless(
+        isinstance(a["row"], int) and isinstance(a["col"], int), "of a matrix of open sizes"
+    )
     make = np.tril_indices if name == "tril" else np.triu_indices
     found = make(int(a["row"]), int(a["offset"]), int(a["col"]))
     return const(np.stack(found), a.result_dtype)

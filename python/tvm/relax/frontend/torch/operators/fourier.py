@@ -20,7 +20,7 @@ from tvm import topi
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import TupleGetItem, const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import Arguments, Complex, complex_converter
 from .complex_numbers import Parts, parts_of, times
@@ -96,14 +96,14 @@ def _each(parts: Parts, move: Callable[[RelayExpr], RelayExpr]) -> Parts:
 
 def _over(a: Arguments, parts: Parts, axes: list[int], sign: int) -> Parts:
     for axis in axes:
-        extent = static_shape(parts[0].struct_info)[axis]
+        extent = open_shape(parts[0].struct_info)[axis]
         parts = _along(a, parts, axis, sign, extent, 1.0)
     return parts
 
 
 def _along(a: Arguments, parts: Parts, axis: int, sign: int, count: int, scale: float) -> Parts:
     """The first `count` elements of the transform along an axis; sign -1 is the forward one."""
-    shape = list(static_shape(parts[0].struct_info))
+    shape = list(open_shape(parts[0].struct_info))
     out = _transform(a, _around(a, parts, axis), shape[axis], sign, count, scale)
     shape[axis] = count
     return _each(out, lambda value: a.emit(op.reshape(value, shape)))
@@ -111,7 +111,7 @@ def _along(a: Arguments, parts: Parts, axis: int, sign: int, count: int, scale: 
 
 def _around(a: Arguments, parts: Parts, axis: int) -> Parts:
     """With the dimensions before and behind an axis as one each."""
-    shape = static_shape(parts[0].struct_info)
+    shape = open_shape(parts[0].struct_info)
     flat = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     return _each(parts, lambda value: a.emit(op.reshape(value, flat)))
 
@@ -148,17 +148,17 @@ def _is_fast(a: Arguments) -> bool:
 
 def _rows_split(a: Arguments, parts: Parts, n: int) -> tuple[int, int] | None:
     """The steps of the library's transform of rows, None where there is none."""
-    is_row = static_shape(parts[0].struct_info)[2] == 1
+    is_row = open_shape(parts[0].struct_info)[2] == 1
     return topi.fft_split(n) if is_row and _is_fast(a) else None
 
 
 def _are_fast_columns(a: Arguments, parts: Parts, n: int) -> bool:
-    behind = static_shape(parts[0].struct_info)[2]
+    behind = open_shape(parts[0].struct_info)[2]
     return behind >= _VECTOR and topi.is_straight(n) and _is_fast(a)
 
 
 def _rows(a: Arguments, parts: Parts) -> Parts:
-    lead, n, _ = static_shape(parts[0].struct_info)
+    lead, n, _ = open_shape(parts[0].struct_info)
     return _each(parts, lambda value: a.emit(op.reshape(value, (lead, n))))
 
 
@@ -179,7 +179,7 @@ def _fast_rows(
     else:
         imag = a.call("zeros_like", real) if imag is None else imag
         both = a.emit(op.fourier.fft_rows(real, imag, *tables, count, sign))
-    shape = (static_shape(real.struct_info)[0], count, 1)
+    shape = (open_shape(real.struct_info)[0], count, 1)
     return _each(_both(a, both), lambda value: a.emit(op.reshape(value, shape)))
 
 
@@ -213,7 +213,7 @@ def _products(
 ) -> Parts:
     """A matrix of complex numbers times the middle axis; the result's last two axes may turn."""
     dtype = a.result_dtype
-    lead, n, behind = static_shape(parts[0].struct_info)
+    lead, n, behind = open_shape(parts[0].struct_info)
 
     def times_matrix(values: np.ndarray, data: RelayExpr) -> RelayExpr:
         if turn:
@@ -245,7 +245,7 @@ def _matrix(n: int, sign: int) -> np.ndarray:
 def _in_two(a: Arguments, parts: Parts, n: int, p: int, sign: int, scale: float) -> Parts:
     """Transforms of p elements that lie q apart, then of q."""
     q = n // p
-    lead, _, behind = static_shape(parts[0].struct_info)
+    lead, _, behind = open_shape(parts[0].struct_info)
 
     def shaped(value: Parts, *shape: int) -> Parts:
         return _each(value, lambda part: a.emit(op.reshape(part, shape)))

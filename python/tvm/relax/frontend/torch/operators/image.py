@@ -11,7 +11,7 @@ import numpy as np
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import TupleGetItem, const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import Arguments, converter
 
@@ -109,7 +109,7 @@ def _antialiased(a: Arguments) -> RelayExpr:
     dtype = a.result_dtype
     is_bytes = dtype == "uint8"
     kind = "int32" if is_bytes else "float64" if dtype == "float64" else "float32"
-    before = static_shape(data.struct_info)
+    before = open_shape(data.struct_info)
     given = a.get("scale_factors") or [a.get("scales_h"), a.get("scales_w")]
     for axis in (3, 2):
         step = before[axis] / a.result_shape[axis]

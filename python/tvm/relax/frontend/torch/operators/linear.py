@@ -7,9 +7,9 @@ import math
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
-from ..arguments import Arguments, converter
+from ..arguments import Arguments, converter, same_shape
 
 __all__: list[str] = []
 
@@ -26,7 +26,9 @@ def _linear(a: Arguments) -> RelayExpr:
     if a["bias"] is not None:
         out = op.add(a.emit(out), a["bias"])
     shape = a.result_shape
-    return out if static_shape(out.struct_info) == shape else op.reshape(a.emit(out), shape)
+    if same_shape(open_shape(out.struct_info), shape):
+        return out
+    return op.reshape(a.emit(out), shape)
 
 
 def product(left: RelayExpr, right: RelayExpr) -> RelayExpr:
@@ -66,7 +68,7 @@ def _matmul(a: Arguments) -> RelayExpr:
 
 def _matmul_of(a: Arguments, left: RelayExpr, right: RelayExpr) -> RelayExpr:
     """left @ right with vectors as matrices of one row or one column."""
-    shape_left, shape_right = static_shape(left.struct_info), static_shape(right.struct_info)
+    shape_left, shape_right = open_shape(left.struct_info), open_shape(right.struct_info)
     dtype = str(left.struct_info.dtype)
     if min(len(shape_left), len(shape_right)) == 1:
         if len(shape_left) == 1:
@@ -74,7 +76,7 @@ def _matmul_of(a: Arguments, left: RelayExpr, right: RelayExpr) -> RelayExpr:
         if len(shape_right) == 1:
             right = a.emit(op.reshape(right, (*shape_right, 1)))
         matrix = a.emit(product(left, right))
-        lead = static_shape(matrix.struct_info)
+        lead = open_shape(matrix.struct_info)
         keep = lead[:-2] if len(shape_left) == 1 else lead[:-1]
         return op.reshape(matrix, keep if len(shape_right) == 1 else (*keep, lead[-1]))
     if len(shape_left) > 2 and len(shape_right) == 2 and not isinstance(right, Constant):

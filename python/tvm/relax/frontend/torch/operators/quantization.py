@@ -9,7 +9,7 @@ import numpy as np
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import const
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import Arguments, Converter, converter, dtype_name
 
@@ -85,7 +85,7 @@ def _wide(a: Arguments, scale: RelayExpr, zero: RelayExpr) -> list[RelayExpr]:
     kinds = [dtype_name(value.dtype) for value in a.node.meta["val"]]
     typed = [a.cast(a.emit(value), kind) for value, kind in zip((scale, zero), kinds)]
     return [
-        value if static_shape(value.struct_info) == shape else op.reshape(value, shape)
+        value if open_shape(value.struct_info) == shape else op.reshape(value, shape)
         for value, shape in zip(typed, a.result_shapes)
     ]
 

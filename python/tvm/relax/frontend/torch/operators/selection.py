@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import Tuple, TupleGetItem
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import Arguments, converter, operator_name, refuse
 
@@ -89,7 +89,7 @@ def _index_put(a: Arguments) -> RelayExpr:
     order = [*axes, *rest]
     moved = order != list(range(len(shape)))
     data = a.emit(op.permute_dims(a["self"], order)) if moved else a["self"]
-    common = _broadcast_shape([static_shape(i.struct_info) for i in indices])
+    common = _broadcast_shape([open_shape(i.struct_info) for i in indices])
     columns = [a.emit(op.reshape(a.tensor(i, common, "int64"), [*common, 1])) for i in indices]
     places = a.emit(op.concat(columns, len(common))) if len(columns) > 1 else columns[0]
     # The values have the shape of what indexing gives, in which the indices' dimensions may stand
@@ -131,7 +131,7 @@ def _masked_put(a: Arguments) -> RelayExpr:
     (mask,) = (i for i in a["indices"] if i is not None)
     trailing = a.rank("self") - int(mask.struct_info.ndim)
     if trailing:
-        mask = a.emit(op.reshape(mask, [*static_shape(mask.struct_info), *[1] * trailing]))
+        mask = a.emit(op.reshape(mask, [*open_shape(mask.struct_info), *[1] * trailing]))
     value = a.emit(op.reshape(a.operand("values"), ()))
     if a["accumulate"]:
         value = a.emit(op.add(a["self"], value))
@@ -176,7 +176,7 @@ def _scatter(a: Arguments) -> RelayExpr:
         return data
     source = a["src"] if a.get("src") is not None else a["value"]
     if isinstance(source, RelayExpr):
-        extents = static_shape(source.struct_info)
+        extents = open_shape(source.struct_info)
         if extents != shape:
             # Only the part of the source that the indices cover is read.
             axes = list(range(len(shape)))

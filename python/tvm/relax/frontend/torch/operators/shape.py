@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from tvm.ir import RelayExpr
+from tvm import arith, tir
+from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import ShapeExpr, TupleGetItem
+from tvm.relax.op.rules import equal
+from tvm.relax.struct_info import open_shape
 
 from ..arguments import Arguments, converter
 
@@ -82,19 +85,25 @@ def _expand(a: Arguments) -> RelayExpr:
 
 @converter("repeat.default", "tile.default")
 def _repeat(a: Arguments) -> RelayExpr:
-    sizes = [int(n) for n in (a["repeats"] if a.get("repeats") is not None else a["dims"])]
+    sizes = list(a["repeats"] if a.get("repeats") is not None else a["dims"])
     rank = a.rank("self")
     # The shorter of the two is taken to have ones in front.
     sizes = [1] * (rank - len(sizes)) + sizes
     data = a["self"]
     if rank < len(sizes):
         data = a.emit(op.reshape(data, [1] * (len(sizes) - rank) + list(a.shape("self"))))
-    return op.tile(data, sizes)
+    if all(isinstance(n, int) for n in sizes):
+        return op.tile(data, sizes)
+    # Each dimension behind one of as many copies.
+    shape = open_shape(data.struct_info)
+    apart = a.emit(op.reshape(data, [n for extent in shape for n in (1, extent)]))
+    copies = [n for pair in zip(sizes, shape) for n in pair]
+    return op.reshape(a.emit(op.broadcast_to(apart, copies)), a.result_shape)
 
 
 @converter("repeat_interleave.self_int")
 def _repeat_interleave(a: Arguments) -> RelayExpr:
-    count = int(a["repeats"])
+    count = a["repeats"]
     data, shape = a["self"], a.shape("self")
     axis = a.axis() if a["dim"] is not None else 0
     if a["dim"] is None:
@@ -109,13 +118,13 @@ def _repeat_interleave(a: Arguments) -> RelayExpr:
 @converter("cat.default", "concat.default")
 def _cat(a: Arguments) -> RelayExpr:
     # An empty vector joins with anything.
-    shapes = [tuple(int(n) for n in t.struct_info.shape.values) for t in a["tensors"]]
+    shapes = [open_shape(tensor.struct_info) for tensor in a["tensors"]]
     pieces = [
         a.cast(tensor, a.result_dtype)
         for tensor, shape in zip(a["tensors"], shapes)
         if shape != (0,) or len(a.result_shape) == 1
     ]
-    pieces = [p for p in pieces if 0 not in (int(n) for n in p.struct_info.shape.values)] or pieces
+    pieces = [p for p in pieces if 0 not in open_shape(p.struct_info)] or pieces
     if len(pieces) == 1:
         return pieces[0]
     return op.concat(pieces, int(a["dim"]) % len(a.result_shape))
@@ -130,36 +139,56 @@ def _stack(a: Arguments) -> RelayExpr:
     return op.concat(pieces, axis)
 
 
-def _sliced(a: Arguments, data: RelayExpr, axis: int, begin: int, end: int, step: int) -> Any:
-    extents = [int(n) for n in data.struct_info.shape.values]
-    if (begin, end, step) == (0, extents[axis], 1):
+def _sliced(data: RelayExpr, axis: int, begin: Any, end: Any, step: int) -> RelayExpr:
+    """Elements between two places that lie in the tensor."""
+    extent = open_shape(data.struct_info)[axis]
+    if step == 1 and equal(begin, 0) and equal(end, extent):
         return data
-    return op.strided_slice(data, [axis], [begin], [end], [step])
+    return op.strided_slice(data, [axis], [begin], [end], [step], assume_inbound=True)
 
 
-def _range(a: Arguments, extent: int) -> tuple[int, int, int]:
-    first, last, step = slice(a["start"], a["end"], a["step"]).indices(extent)
-    return first, max(first, last), step
+def _from_front(place: Any, extent: Any) -> Any:
+    """A place that may count from the end, at least 0 and at most the extent."""
+    if isinstance(place, int) and isinstance(extent, int):
+        return min(max(place + extent if place < 0 else place, 0), extent)
+    if isinstance(place, PrimExpr):
+        is_negative = arith.Analyzer().can_prove(place < 0)
+    else:
+        is_negative = place < 0
+    counted = extent + place if is_negative else tir.convert(place)
+    return arith.Analyzer().simplify(tir.max(tir.min(counted.astype("int64"), extent), 0))
+
+
+def _range(a: Arguments, extent: Any, length: Any) -> tuple[Any, Any, int]:
+    """Begin, end and step of a slice, of which the export knows how many elements it takes."""
+    step = int(a["step"])
+    if all(isinstance(n, int | None) for n in (a["start"], a["end"], extent)):
+        first, last, step = slice(a["start"], a["end"], step).indices(extent)
+        return first, max(first, last), step
+    first = _from_front(0 if a["start"] is None else a["start"], extent)
+    if step == 1:
+        return first, first + length, 1
+    return first, first + (length - 1) * step + 1, step
 
 
 @converter("slice.Tensor")
 def _slice(a: Arguments) -> RelayExpr:
     axis = a.axis()
-    return _sliced(a, a["self"], axis, *_range(a, a.shape("self")[axis]))
+    return _sliced(a["self"], axis, *_range(a, a.shape("self")[axis], a.result_shape[axis]))
 
 
 @converter("narrow.default")
 def _narrow(a: Arguments) -> RelayExpr:
     axis = a.axis()
-    start = int(a["start"]) % max(1, a.shape("self")[axis])
-    return _sliced(a, a["self"], axis, start, start + int(a["length"]), 1)
+    start = _from_front(a["start"], a.shape("self")[axis])
+    return _sliced(a["self"], axis, start, start + a["length"], 1)
 
 
 @converter("select.int")
 def _select(a: Arguments) -> RelayExpr:
-    axis, index = a.axis(), a["index"]
-    index = int(index) % a.shape("self")[axis]
-    piece = a.emit(_sliced(a, a["self"], axis, index, index + 1, 1))
+    axis = a.axis()
+    index = _from_front(a["index"], a.shape("self")[axis])
+    piece = a.emit(_sliced(a["self"], axis, index, index + 1, 1))
     return op.reshape(piece, a.result_shape)
 
 
@@ -167,7 +196,8 @@ def _select(a: Arguments) -> RelayExpr:
 def _slice_scatter(a: Arguments) -> RelayExpr:
     shape, axis = a.shape("self"), a.axis()
     begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    begin[axis], end[axis], strides[axis] = _range(a, shape[axis])
+    source = a.shape("src")[axis]
+    begin[axis], end[axis], strides[axis] = _range(a, shape[axis], source)
     return op.make_call(
         "strided_set", a["self"], a.operand("src"), begin=begin, end=end, strides=strides
     )
@@ -176,7 +206,7 @@ def _slice_scatter(a: Arguments) -> RelayExpr:
 @converter("select_scatter.default")
 def _select_scatter(a: Arguments) -> RelayExpr:
     shape, axis = a.shape("self"), a.axis()
-    index = int(a["index"]) % shape[axis]
+    index = _from_front(a["index"], shape[axis])
     begin, end = [0] * len(shape), list(shape)
     begin[axis], end[axis] = index, index + 1
     thin = [*shape[:axis], 1, *shape[axis + 1 :]]
@@ -202,14 +232,17 @@ def _copy(a: Arguments) -> RelayExpr:
 def _split(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
     sizes = [shape[axis] for shape in a.result_shapes]
-    pieces = a.emit(op.split(a["self"], list(accumulate(sizes))[:-1], axis))
-    return [TupleGetItem(pieces, i) for i in range(len(sizes))]
+    ends = list(accumulate(sizes))
+    if all(isinstance(end, int) for end in ends):
+        pieces = a.emit(op.split(a["self"], ends[:-1], axis))
+        return [TupleGetItem(pieces, i) for i in range(len(sizes))]
+    return [_sliced(a["self"], axis, begin, end, 1) for begin, end in zip([0, *ends[:-1]], ends)]
 
 
 @converter("unbind.int")
 def _unbind(a: Arguments) -> list[RelayExpr]:
     axis = a.axis()
-    count = a.shape("self")[axis]
+    count = a.extent("self", axis)
     pieces = a.emit(op.split(a["self"], count, axis))
     shape = a.result_shape
     return [op.reshape(a.emit(TupleGetItem(pieces, i)), shape) for i in range(count)]
@@ -229,10 +262,12 @@ def _roll(a: Arguments) -> RelayExpr:
     if axes is None:
         data, shape, axes = a.emit(op.reshape(data, (math.prod(shape),))), (math.prod(shape),), [0]
     for axis, shift in zip(axes, shifts):
-        cut = -shift % shape[axis]
-        if cut:
-            ahead = a.emit(_sliced(a, data, axis, cut, shape[axis], 1))
-            behind = a.emit(_sliced(a, data, axis, 0, cut, 1))
+        cut = -shift % shape[axis] if isinstance(shape[axis], int) else (
+            tir.floormod(tir.const(-shift, "int64"), shape[axis])
+        )  # fmt: skip
+        if isinstance(cut, PrimExpr) or cut:
+            ahead = a.emit(_sliced(data, axis, cut, shape[axis], 1))
+            behind = a.emit(_sliced(data, axis, 0, cut, 1))
             data = a.emit(op.concat([ahead, behind], axis))
     return op.reshape(data, a.result_shape)
 

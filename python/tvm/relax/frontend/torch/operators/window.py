@@ -9,9 +9,9 @@ from typing import Any
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, TupleGetItem
-from tvm.relax.struct_info import static_shape
+from tvm.relax.struct_info import open_shape
 
-from ..arguments import Arguments, converter
+from ..arguments import Arguments, converter, same_shape
 
 __all__: list[str] = []
 
@@ -23,14 +23,14 @@ def _sizes(value: int | Sequence[int], rank: int) -> list[int]:
 
 def _batched(a: Arguments, data: RelayExpr, rank: int) -> RelayExpr:
     """Data with a batch dimension, which PyTorch lets one leave out."""
-    shape = static_shape(data.struct_info)
+    shape = open_shape(data.struct_info)
     return data if len(shape) == rank + 2 else a.emit(op.reshape(data, (1, *shape)))
 
 
 def _unbatched(a: Arguments, result: RelayExpr) -> RelayExpr:
     """The result in the shape that the node has."""
     shape = a.result_shape
-    if static_shape(result.struct_info) == shape:
+    if same_shape(open_shape(result.struct_info), shape):
         return result
     return op.reshape(a.emit(result), shape)
 
@@ -233,7 +233,7 @@ def _col2im(a: Arguments) -> RelayExpr:
     whole = all(n % k == 0 for n, k in zip(size, kernel))
     if whole and kernel == stride and set(padding) == {0} and set(dilation) == {1}:
         # Patches side by side: nothing is added up.
-        batch, rows, _ = static_shape(data.struct_info)
+        batch, rows, _ = open_shape(data.struct_info)
         channels = rows // math.prod(kernel)
         high, wide = (n // k for n, k in zip(size, kernel))
         data = a.emit(op.reshape(data, (batch, channels, *kernel, high, wide)))

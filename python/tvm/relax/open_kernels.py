@@ -1,0 +1,146 @@
+"""Kernels of networks whose sizes are open: one for each fused group, for all sizes.
+
+Functions that are lists of kernels go through the passes that those of fixed sizes go through, and
+their groups are scheduled by the same rules, with sizes that are typical where open ones would be
+asked for. What comes out calls kernels that take any size, and is a program that allocates as it
+runs; see :mod:`compile_programs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import te, tir, topi
+from tvm.driver import schedule_to_module
+from tvm.ir import GlobalVar, IRModule, RelayExpr
+from tvm.target import Target
+
+from .analysis import defined_symbolic_vars
+from .block_builder import NameSupply
+from .expr import Call, Constant, Function, ShapeExpr, rearranged
+from .fused_group import FusedGroup, fused_groups
+from .op import call_tir
+from .rewriter import FunctionRewriter, graph_functions
+from .struct_info import TensorStructInfo, tensor_fields
+
+__all__ = ["has_open_sizes", "with_open_kernels"]
+
+
+def has_open_sizes(mod: IRModule) -> bool:
+    """Whether graph functions have symbolic extents."""
+    return any(defined_symbolic_vars(func) for func in graph_functions(mod).values())
+
+
+def with_open_kernels(mod: IRModule, target: Target) -> IRModule:
+    """A fused module with its groups as scheduled kernels, and calls of these.
+
+    Weights that a schedule reads in another order are stored so.
+    """
+    names = NameSupply()
+    for gvar in mod.get_global_vars():
+        names.fresh(str(gvar.name_hint))
+    kernels: dict[str, _OpenKernel] = {}
+    for group in fused_groups(mod):
+        gvar = GlobalVar(names.fresh(f"{group.name}_kernel"))
+        kernels[group.name] = _OpenKernel(group, gvar, target)
+    functions: dict[GlobalVar, Any] = {
+        gvar: func for gvar, func in mod.functions.items() if isinstance(func, tir.PrimFunc)
+    }
+    for gvar, func in graph_functions(mod).items():
+        functions[gvar] = _KernelCalls(func, kernels).run()
+    for kernel in kernels.values():
+        functions[kernel.gvar] = kernel.prim_func
+    return mod.with_functions(functions)
+
+
+class _OpenKernel:
+    """The kernel of one group.
+
+    Attributes
+    ----------
+    gvar : what it is called by.
+    extents : variables of the group's function that no shape of an argument gives, and that the
+        kernel takes as numbers behind its tensors.
+    """
+
+    def __init__(self, group: FusedGroup, gvar: GlobalVar, target: Target) -> None:
+        self.gvar = gvar
+        self._params = [param.struct_info for param in group.function.params]
+        with target:
+            known = topi.schedule_args_for(group.args, group.constant_inputs, target)
+        self._packings = known.packings
+        self.extents = _not_given(group.args)
+        name = str(gvar.name_hint)
+        module = schedule_to_module(known.schedule, [*known.args, *self.extents], name=name)
+        self.prim_func = module[name]
+        self._packed: dict[tuple[Any, int], Constant] = {}
+
+    def call(self, call: Call) -> Call:
+        """The call of the kernel that takes the place of one of the group's function."""
+        args = [
+            self._stored(arg, i) if i in self._packings else arg for i, arg in enumerate(call.args)
+        ]
+        values = _extents_of_call(self._params, call)
+        extents = [tir.stmt_functor.substitute(var, values) for var in self.extents]
+        return call_tir(self.gvar, args, call.struct_info, ShapeExpr(extents) if extents else None)
+
+    def _stored(self, constant: RelayExpr, position: int) -> Constant:
+        """A constant as the schedule reads it."""
+        assert isinstance(constant, Constant)
+        key = (constant, position)
+        if key not in self._packed:
+            data = rearranged(constant.data, self._packings[position].pack)
+            self._packed[key] = Constant(data)
+        return self._packed[key]
+
+
+def _not_given(tensors: list[te.Tensor]) -> list[tir.Var]:
+    """Variables in the shapes of tensors, or in what is computed of them, that are no extent."""
+    given: list[tir.Var] = []
+    asked: list[tir.Var] = []
+    for tensor in tensors:
+        for extent in tensor.shape:
+            if isinstance(extent, tir.Var):
+                given.append(extent)
+            else:
+                asked += tir.analysis.undefined_vars(extent)
+    for operation in topi.schedule_registry.operations_of(tensors):
+        own = {axis.var for axis in [*operation.axis, *operation.reduce_axis]}
+        for axis in [*operation.axis, *operation.reduce_axis]:
+            asked += tir.analysis.undefined_vars(axis.dom.extent)
+        for value in operation.body:
+            asked += [v for v in tir.analysis.undefined_vars(value) if v not in own]
+    seen = {*given}
+    return [var for var in asked if not (var in seen or seen.add(var))]
+
+
+def _extents_of_call(params: list[Any], call: Call) -> Mapping[tir.Var, Any]:
+    """What variables of a group's function are in the function that calls it.
+
+    Groups of equal structure share a function, so that the variables may be those of another.
+    """
+    values: dict[tir.Var, Any] = {}
+    infos = [arg.struct_info for arg in call.args]
+    for info, given in zip(params, infos):
+        for own, other in zip(tensor_fields(info), tensor_fields(given)):
+            _match(own, other, values)
+    return values
+
+
+def _match(own: TensorStructInfo, other: TensorStructInfo, values: dict[tir.Var, Any]) -> None:
+    for extent, value in zip(own.shape.struct_info.values, other.shape.struct_info.values):
+        if isinstance(extent, tir.Var):
+            values.setdefault(extent, value)
+
+
+class _KernelCalls(FunctionRewriter):
+    def __init__(self, func: Function, kernels: Mapping[str, _OpenKernel]) -> None:
+        super().__init__(func)
+        self._kernels = kernels
+
+    def rewrite(self, var: Any, value: RelayExpr) -> RelayExpr:
+        if not isinstance(value, Call) or not isinstance(value.op, GlobalVar):
+            return value
+        kernel = self._kernels.get(str(value.op.name_hint))
+        return value if kernel is None else kernel.call(value)
