@@ -16,7 +16,6 @@ from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.target import Target
 
-from .analysis import defined_symbolic_vars
 from .block_builder import NameSupply
 from .expr import Call, Constant, Function, ShapeExpr, rearranged
 from .fused_group import FusedGroup, fused_groups
@@ -24,12 +23,7 @@ from .op import call_tir
 from .rewriter import FunctionRewriter, graph_functions
 from .struct_info import TensorStructInfo, tensor_fields
 
-__all__ = ["has_open_sizes", "with_open_kernels"]
-
-
-def has_open_sizes(mod: IRModule) -> bool:
-    """Whether graph functions have symbolic extents."""
-    return any(defined_symbolic_vars(func) for func in graph_functions(mod).values())
+__all__ = ["with_open_kernels"]
 
 
 def with_open_kernels(mod: IRModule, target: Target) -> IRModule:
@@ -67,7 +61,7 @@ class _OpenKernel:
     def __init__(self, group: FusedGroup, gvar: GlobalVar, target: Target) -> None:
         self.gvar = gvar
         self._params = [param.struct_info for param in group.function.params]
-        with target:
+        with target, topi.utils.typical_extents():
             known = topi.schedule_args_for(group.args, group.constant_inputs, target)
         self._packings = known.packings
         self.extents = _not_given(group.args)

@@ -29,6 +29,7 @@ __all__ = [
     "equal_const_int",
     "get_const_int",
     "get_const_tuple",
+    "has_size",
     "is_constant",
     "largest",
     "normalize_axes",
@@ -102,6 +103,11 @@ def as_int(value: Any) -> int:
 def is_constant(value: Any) -> bool:
     """Whether the extent is a number."""
     return not isinstance(value, tir.PrimExpr) or isinstance(value, tir.IntImm)
+
+
+def has_size(value: Any) -> bool:
+    """Whether :func:`as_int` gives a number for an extent: itself, or a typical one."""
+    return is_constant(value) or _TYPICAL.get() is not None
 
 
 def const_shape(shape: Iterable[Any]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from ..schedule_registry import (
     register_schedule,
     wanted_of,
 )
-from ..utils import as_int, ceil_div, const_shape, is_constant, same_extent
+from ..utils import as_int, ceil_div, const_shape, has_size, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
@@ -71,8 +71,9 @@ _TURN, _LANE_SUMS, _DOT_STEP = 0.55, (4.5, 20.0), 1 / 60
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
+    """Whether tiles can be chosen by sizes: all are known, or typical ones stand for them."""
     return all(
-        is_constant(axis.dom.extent)
+        has_size(axis.dom.extent)
         for operation in operations_of(outputs)
         for axis in [*operation.axis, *operation.reduce_axis]
     )

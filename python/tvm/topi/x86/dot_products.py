@@ -10,6 +10,8 @@ from tvm import DataType, te, tir
 from tvm.target import Target
 from tvm.target.machine import int16_vector_width, sums_bfloat16_products, sums_byte_products
 
+from ..utils import as_int
+
 __all__ = ["DotInstruction", "dot_instruction"]
 
 

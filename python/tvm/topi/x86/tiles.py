@@ -12,7 +12,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from .. import tag
-from ..utils import const_shape
+from ..utils import as_int, const_shape
 from .conv2d import RegisterTile
 from .vectors import vector_lanes
 

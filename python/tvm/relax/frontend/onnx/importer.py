@@ -57,8 +57,8 @@ def from_onnx(
     Raises
     ------
     FileNotFoundError : there is no such file.
-    OnnxError : the model is damaged or not supported, the rank of an input is unknown, a size must be
-        known that is open, or an input that has a shape or a type here is none of the model.
+    OnnxError : the model is damaged or not supported, the rank of an input is unknown, a size must
+        be known that is open, or an input that has a shape or a type here is none of the model.
     """
     types = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
     module = OnnxModule(model, opset, types)
@@ -93,8 +93,8 @@ def _shapes_of(
         shape: Sequence[Any] | None = given.get(spec.name, spec.shape)
         if shape is None:
             raise OnnxError(
-                f"{module.name}: the rank of input '{spec.name}' is unknown; give its shape by name "
-                "in shape_dict, open extents as texts"
+                f"{module.name}: the rank of input '{spec.name}' is unknown; give its shape by "
+                "name in shape_dict, open extents as texts"
             )
         names = (f"{spec.name}_{axis}" for axis in range(len(shape)))
         shapes.append([name if extent is None else extent for name, extent in zip(names, shape)])
@@ -135,8 +135,8 @@ def _exported(
             return program
         reason = reason or OnnxError(
             f"{module.name}: the graph is right only for one size of "
-            f"{', '.join(sorted(fixed))}, as for loops over the steps of a sequence; give it by name "
-            "of the input in shape_dict"
+            f"{', '.join(sorted(fixed))}, as for loops over the steps of a sequence; give it by "
+            "name of the input in shape_dict"
         )
     assert reason is not None
     raise reason

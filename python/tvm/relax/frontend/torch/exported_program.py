@@ -558,7 +558,7 @@ class _Importer:
         return value if is_bound else self._builder.emit(value)
 
     def _settled(self, value: Any, seen: Any) -> Any:
-        """A result with open extents as the export writes them, so that equal ones look the same."""
+        """A result with open extents as the export writes them, so that equal ones look alike."""
         if not isinstance(value, Var) or not isinstance(seen, torch.Tensor):
             return value
         info = value.struct_info

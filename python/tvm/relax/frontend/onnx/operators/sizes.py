@@ -1,8 +1,8 @@
 """Operators on sizes that are open: arrays that hold symbols beside numbers.
 
 What a model computes of the shapes of its inputs (`Shape`, then `Gather`, `Mul`, `Concat`, ...) is
-known while it is traced, up to the symbols that PyTorch's export has for open sizes. Arrays of numpy
-with elements of type object hold those, and stay on the side of what is known.
+known while it is traced, up to the symbols that PyTorch's export has for open sizes. Arrays of
+numpy with elements of type object hold those, and stay on the side of what is known.
 """
 
 from __future__ import annotations
