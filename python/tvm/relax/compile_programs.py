@@ -111,7 +111,9 @@ def _is_listed(mod: IRModule, value: RelayExpr) -> bool:
         return False
     name = str(value.op.name)
     if name in _KERNEL_CALLS:
-        operands = value.args[1].struct_info.fields if len(value.args) == 2 else [None]
+        if len(value.args) > 2 and all(isinstance(e, tir.IntImm) for e in value.args[2].values):
+            return False
+        operands = value.args[1].struct_info.fields
         return all(isinstance(info, TensorStructInfo) for info in operands)
     return has_op(value.op) or is_computed(value.op) or registered(name) is not None
 

@@ -8,7 +8,8 @@ runs; see :mod:`compile_programs`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm import te, tir, topi
@@ -17,11 +18,11 @@ from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.target import Target
 
 from .block_builder import NameSupply
-from .expr import Call, Constant, Function, ShapeExpr, rearranged
+from .expr import Call, Constant, Function, ShapeExpr, Tuple, rearranged
 from .fused_group import FusedGroup, fused_groups
 from .op import call_tir
 from .rewriter import FunctionRewriter, graph_functions
-from .struct_info import TensorStructInfo, tensor_fields
+from .struct_info import TensorStructInfo, TupleStructInfo, tensor_fields
 
 __all__ = ["with_open_kernels"]
 
@@ -64,10 +65,12 @@ class _OpenKernel:
         with target, topi.utils.typical_extents():
             known = topi.schedule_args_for(group.args, group.constant_inputs, target)
         self._packings = known.packings
-        self.extents = _not_given(group.args)
+        asked = _not_given(group.args)
+        wide = {narrow: var for var, narrow in group.te.extents.items()}
+        self.extents = [wide[var] for var in asked]
         name = str(gvar.name_hint)
-        module = schedule_to_module(known.schedule, [*known.args, *self.extents], name=name)
-        self.prim_func = module[name]
+        module = schedule_to_module(known.schedule, [*known.args, *asked], name=name)
+        self.prim_func = _checked(module[name], known.args, name)
         self._packed: dict[tuple[Any, int], Constant] = {}
 
     def call(self, call: Call) -> Call:
@@ -87,6 +90,21 @@ class _OpenKernel:
             data = rearranged(constant.data, self._packings[position].pack)
             self._packed[key] = Constant(data)
         return self._packed[key]
+
+
+def _checked(func: tir.PrimFunc, args: Sequence[te.Tensor], name: str) -> tir.PrimFunc:
+    """The kernel, which refuses tensors of more elements than its indices of 32 bits count."""
+    body = func.body
+    most = tir.const(2**31 - 1, "int64")
+    for tensor in args:
+        if all(isinstance(extent, (int, tir.IntImm)) for extent in tensor.shape):
+            continue
+        count = functools.reduce(
+            lambda a, b: a * b, (tir.convert(e).astype("int64") for e in tensor.shape)
+        )
+        text = tir.StringImm(f"{name}: a tensor of more than 2^31 - 1 elements; give fixed sizes")
+        body = tir.AssertStmt(tir.LE(count, most), text, body)
+    return func.with_body(body)
 
 
 def _not_given(tensors: list[te.Tensor]) -> list[tir.Var]:
@@ -137,4 +155,9 @@ class _KernelCalls(FunctionRewriter):
         if not isinstance(value, Call) or not isinstance(value.op, GlobalVar):
             return value
         kernel = self._kernels.get(str(value.op.name_hint))
-        return value if kernel is None else kernel.call(value)
+        if kernel is None:
+            return value
+        call, info = kernel.call(value), value.struct_info
+        # A kernel of one result gives that, and no tuple.
+        single = isinstance(info, TupleStructInfo) and len(info.fields) == 1
+        return Tuple([self.emit(call)]) if single else call

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from tvm import te, tir, topi
-from tvm.ir import RelayExpr
+from tvm import error, te, tir, topi
+from tvm.ir import PrimExpr, RelayExpr
 
-from .expr import Call, Function, ShapeExpr, Tuple, Var
+from .expr import Call, Function, PrimValue, ShapeExpr, Tuple, Var
 from .op import attrs_of, number_operands, op_spec
 from .struct_info import StructInfo, open_shape, tensor_fields
 
@@ -26,11 +27,14 @@ class TEFunction:
     inputs : placeholders, one for each parameter of the graph function.
     outputs : results, in order.
     calls : each operator by name, with its result.
+    extents : for each symbolic extent of the graph function, which has 64 bits, the variable of 32
+        bits that stands for it, as indices of kernels have.
     """
 
     inputs: tuple[te.Tensor, ...]
     outputs: tuple[te.Tensor, ...]
     calls: tuple[tuple[str, Any], ...]
+    extents: Mapping[tir.Var, tir.Var] = field(default_factory=dict)
 
     @property
     def args(self) -> list[te.Tensor]:
@@ -38,14 +42,57 @@ class TEFunction:
         return [*self.inputs, *self.outputs]
 
 
-def _placeholder(info: StructInfo, name: str) -> te.Tensor:
-    return te.placeholder(open_shape(info), dtype=str(info.dtype), name=name)
+_BINARY = (
+    *(tir.Add, tir.Sub, tir.Mul, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max),
+    *(tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE),
+)
 
 
-def _compute(call: Call, env: dict[Var, Any]) -> te.Tensor | list[te.Tensor]:
+class _Narrow:
+    """Sizes as numbers, and as expressions of 32 bits."""
+
+    def __init__(self) -> None:
+        self.extents: dict[tir.Var, tir.Var] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """A setting or extent; what is no size stays.
+
+        Raises
+        ------
+        ValueError : an extent is computed in a way that kernels do not know.
+        """
+        if isinstance(value, tuple):
+            return tuple(map(self, value))
+        if not isinstance(value, PrimExpr) or str(value.dtype) != "int64":
+            return value
+        return int(value.value) if isinstance(value, tir.IntImm) else self._expression(value)
+
+    def _expression(self, expr: PrimExpr) -> PrimExpr:
+        if isinstance(expr, tir.Var):
+            if expr not in self.extents:
+                make = tir.SizeVar if isinstance(expr, tir.SizeVar) else tir.Var
+                self.extents[expr] = make(str(expr.name), "int32")
+            return self.extents[expr]
+        if isinstance(expr, tir.IntImm):
+            return tir.const(expr.value, "int32")
+        if isinstance(expr, _BINARY):
+            return type(expr)(self._expression(expr.a), self._expression(expr.b))
+        if isinstance(expr, tir.Select):
+            parts = (expr.condition, expr.true_value, expr.false_value)
+            return tir.Select(*map(self._expression, parts))
+        raise error.ValueError(f"relax: the extent {expr} is not made of sums and quotients")
+
+
+def _placeholder(info: StructInfo, name: str, narrow: _Narrow) -> te.Tensor:
+    return te.placeholder(narrow(open_shape(info)), dtype=str(info.dtype), name=name)
+
+
+def _compute(call: Call, env: dict[Var, Any], narrow: _Narrow) -> te.Tensor | list[te.Tensor]:
     def operand(expr: RelayExpr) -> Any:
         if isinstance(expr, ShapeExpr):
-            return tuple(getattr(extent, "value", extent) for extent in expr.values)
+            return tuple(map(narrow, expr.values))
+        if isinstance(expr, PrimValue):
+            return narrow(expr.value)
         if isinstance(expr, Tuple):
             return [operand(item) for item in expr.fields]
         return env[expr]
@@ -54,7 +101,8 @@ def _compute(call: Call, env: dict[Var, Any]) -> te.Tensor | list[te.Tensor]:
         operand(arg) if number is None else number
         for arg, number in zip(call.args, number_operands(call.args))
     )
-    result = op_spec(call.op).compute(*operands, **attrs_of(call))
+    settings = {name: narrow(value) for name, value in attrs_of(call).items()}
+    result = op_spec(call.op).compute(*operands, **settings)
     return result if isinstance(result, te.Tensor) else list(result)
 
 
@@ -65,17 +113,18 @@ def function_to_te(func: Function) -> TEFunction:
     ------
     ValueError : the shape of a parameter is unknown, or an operator has no te computation.
     """
-    inputs = tuple(_placeholder(p.struct_info, str(p.name_hint)) for p in func.params)
+    narrow = _Narrow()
+    inputs = tuple(_placeholder(p.struct_info, str(p.name_hint), narrow) for p in func.params)
     env: dict[Var, Any] = dict(zip(func.params, inputs))
     calls = []
     for block in func.body.blocks:
         for binding in block.bindings:
-            env[binding.var] = _compute(binding.value, env)
+            env[binding.var] = _compute(binding.value, env, narrow)
             calls.append((str(binding.value.op.name), env[binding.var]))
     result = func.body.body
     outputs = env[result] if isinstance(result, Var) else [env[item] for item in result.fields]
     results = (outputs,) if isinstance(outputs, te.Tensor) else tuple(outputs)
-    return TEFunction(inputs, results, tuple(calls))
+    return TEFunction(inputs, results, tuple(calls), narrow.extents)
 
 
 _FLOP_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)

@@ -10,7 +10,7 @@ from tvm import arith, error, tir
 from tvm.ir import IRModule, PrimExpr, RelayExpr
 
 from ..analysis.variables import defined_symbolic_vars, free_symbolic_vars
-from ..expr import Function, Var
+from ..expr import Call, Function, Var, dict_attrs
 from ..expr_functor import PyExprMutator
 from ..struct_info import StructInfo, TensorStructInfo
 from ..struct_info_relations import unify_struct_info
@@ -58,6 +58,26 @@ class _Binder(PyExprMutator):
         info = op.ret_struct_info
         info = None if info is None else self.visit_struct_info(info)
         return Function(params, body, info, op.is_pure, op.attrs)
+
+    def visit_call_(self, op: Call) -> RelayExpr:
+        call = super().visit_call_(op)
+        if not self._extents or not isinstance(call, Call) or call.attrs is None:
+            return call
+        # Limits of slices, for instance, are settings.
+        settings = dict(call.attrs.items())
+        changed = {name: self._setting(value) for name, value in settings.items()}
+        if all(changed[name] is value for name, value in settings.items()):
+            return call
+        return Call(call.op, call.args, dict_attrs(changed), call.sinfo_args)
+
+    def _setting(self, value: Any) -> Any:
+        if isinstance(value, PrimExpr):
+            new = self.visit_prim_expr(value)
+            return value if new.same_as(value) else new
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            items = [self._setting(item) for item in value]
+            return value if all(a is b for a, b in zip(items, value)) else items
+        return value
 
     def visit_prim_expr(self, expr: PrimExpr) -> PrimExpr:
         new = tir.stmt_functor.substitute(expr, self._extents)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tvm
-from tvm.ir import GlobalVar, IRModule, RelayExpr
+from tvm import tir
+from tvm.ir import GlobalVar, IRModule, PrimExpr, RelayExpr
 from tvm.runtime.relax_vm import VirtualMachine
 from tvm.target import Target
 
@@ -11,7 +12,7 @@ from .. import op
 from ..analysis import remove_all_unused
 from ..block_builder import BlockBuilder
 from ..compile_fused import compile_fused
-from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from ..expr import Call, Constant, Function, PrimValue, ShapeExpr, Tuple, TupleGetItem, Var
 from ..op.rules import known_shape, number
 from ..rewriter import FunctionRewriter, map_functions, uses_of
 from ..struct_info import TupleStructInfo, tensor_fields
@@ -25,15 +26,30 @@ __all__ = ["FoldConstant"]
 def _is_foldable(value: RelayExpr, known: set[Var]) -> bool:
     if isinstance(value, Call) and not op.has_op(value.op) and not _is_kernel_call(value):
         return False
+    if isinstance(value, Call) and not _is_fixed(value):
+        return False
     return isinstance(value, (Call, Tuple, TupleGetItem)) and known.issuperset(uses_of(value))
 
 
 def _is_kernel_call(call: Call) -> bool:
     """Whether it calls a kernel for fixed sizes."""
-    if not call.op.same_as(op.get_op("call_tir")) or len(call.args) != 2:
+    return call.op.same_as(op.get_op("call_tir")) and len(call.args) == 2
+
+
+def _is_fixed(call: Call) -> bool:
+    """Whether a call asks for no open sizes, and the shapes of what it gives are numbers."""
+    scalars = [v for arg in call.args for v in _scalars_of(arg)]
+    if any(isinstance(v, PrimExpr) and tir.analysis.undefined_vars(v) for v in scalars):
         return False
     shapes = [known_shape(info) for info in tensor_fields(call.struct_info)]
     return all(s is not None and all(number(e) is not None for e in s) for s in shapes)
+
+
+def _scalars_of(arg: RelayExpr) -> list[PrimExpr]:
+    """Numbers of the host among the operands of a call."""
+    if isinstance(arg, PrimValue):
+        return [arg.value]
+    return list(arg.values) if isinstance(arg, ShapeExpr) else []
 
 
 class _Replacer(FunctionRewriter):

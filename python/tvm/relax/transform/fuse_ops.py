@@ -20,6 +20,7 @@ from ..expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    PrimValue,
     SeqExpr,
     ShapeExpr,
     Tuple,
@@ -349,7 +350,7 @@ class _Fuser:
         def localise(expr: RelayExpr) -> RelayExpr:
             if isinstance(expr, Tuple):
                 return Tuple([localise(item) for item in expr.fields])
-            if isinstance(expr, ShapeExpr):
+            if isinstance(expr, (PrimValue, ShapeExpr)):
                 return expr
             if isinstance(expr, Var) and expr in inner:
                 return inner[expr]

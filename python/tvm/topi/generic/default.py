@@ -79,7 +79,8 @@ def _shape_loops(stage: te.Stage, operation: te.Operation, lanes: int) -> None:
         return
     extents = get_const_tuple(axis.dom.extent for axis in axes)
     reduces = not _is_plain(operation)
-    divides = is_constant(extents[-1]) and as_int(extents[-1]) % lanes == 0
+    # The end of a row of open size is a loop of its own.
+    divides = not is_constant(extents[-1]) or as_int(extents[-1]) % lanes == 0
     if not reduces and divides and lanes > 1:
         axes[-1], inner = stage.split(axes[-1], factor=lanes)
         stage.vectorize(inner)

@@ -15,7 +15,7 @@ from ..schedule_registry import (
     register_schedule,
     wanted_of,
 )
-from ..utils import as_int, ceil_div, const_shape, has_size, same_extent
+from ..utils import as_int, ceil_div, const_shape, has_size, is_constant, same_extent
 from .attention import schedule_head_attention
 from .column_function import is_column_function, schedule_column_function
 from .conv2d import (
@@ -41,6 +41,7 @@ from .injective import (
     schedule_rows,
     schedule_transposed,
 )
+from .open_sizes import schedule_open_product, schedule_open_rows
 from .reduction import reduces_rows, schedule_reduce_columns, schedule_reduce_rows
 from .row_normalization import is_row_function, schedule_row_function
 from .strassen import schedule_strassen_product
@@ -71,11 +72,23 @@ _TURN, _LANE_SUMS, _DOT_STEP = 0.55, (4.5, 20.0), 1 / 60
 
 
 def _is_static(outputs: Sequence[te.Tensor]) -> bool:
-    """Whether tiles can be chosen by sizes: all are known, or typical ones stand for them."""
+    """Whether tiles can be chosen by sizes: all are known, or typical ones stand for them.
+
+    Those that are written out, of the last dimension and of reductions, must be known.
+    """
     return all(
         has_size(axis.dom.extent)
         for operation in operations_of(outputs)
-        for axis in [*operation.axis, *operation.reduce_axis]
+        for axis in operation.axis[:-1]
+    ) and not _is_open_inside(outputs)
+
+
+def _is_open_inside(outputs: Sequence[te.Tensor]) -> bool:
+    """Whether the last dimension of a stage, or one that it reduces over, has an open size."""
+    return not all(
+        is_constant(axis.dom.extent)
+        for operation in operations_of(outputs)
+        for axis in [*operation.axis[-1:], *operation.reduce_axis]
     )
 
 
@@ -230,6 +243,8 @@ def _depthwise_conv2d_nhwc(
 
 @register_schedule([tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL, "winograd_product"], "cpu")
 def _matmul(product: te.Tensor, outputs: Sequence[te.Tensor], target: Target) -> te.Schedule | None:
+    if _is_open_inside(outputs):
+        return schedule_open_product(product, outputs, target)
     if not _is_static(outputs) or not is_elementwise_of(wanted_of(product, outputs), outputs):
         return None
     shape = const_shape(product.shape)
@@ -323,6 +338,8 @@ def _attention(
 def _row_function(
     anchor: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
+    if _is_open_inside(outputs):
+        return schedule_open_rows(outputs, target)
     if not _is_static(outputs):
         return None
     if is_row_function(outputs):

@@ -27,7 +27,7 @@ def reduces_rows(reduced: te.Tensor) -> bool:
     axes = reduced.op.reduce_axis
     source = reduced.op.input_tensors[0]
     rows = source.shape[len(source.shape) - len(axes) :]
-    if [as_int(axis.dom.extent) for axis in axes] != [int(extent) for extent in rows]:
+    if [as_int(axis.dom.extent) for axis in axes] != [as_int(extent) for extent in rows]:
         return False
     places: list[bool] = []
 
@@ -77,7 +77,7 @@ def _vectors_side_by_side(reduced: te.Tensor, lanes: int) -> int:
     Down one column of vectors each load is of another page, which no prefetcher follows. Windows
     are read again by their neighbours, from the nearest cache.
     """
-    *outer, columns = (int(extent) for extent in reduced.shape)
+    *outer, columns = (as_int(extent) for extent in reduced.shape)
     if math.prod(as_int(loop.dom.extent) for loop in reduced.op.reduce_axis) < _LONG_COLUMN:
         return 1
     tiles = math.prod(outer) * columns // lanes

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tvm import te
 from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
@@ -319,9 +320,12 @@ class Arguments:
 
     def _size(self, value: PrimExpr, dtype: str) -> RelayExpr:
         """A number that follows from open sizes as a tensor of no dimensions."""
-        self.refuse_unless(
-            str(value.dtype) == "int64", f"with the number {value}, which is no integer"
-        )
+        if str(value.dtype) != "int64":
+
+            def number(value: PrimExpr) -> te.Tensor:
+                return te.compute((), lambda: value.astype(dtype), name="T_number")
+
+            return self.emit(self.builder.call_te(number, PrimValue(value)))
         one = self.emit(op.arange(PrimValue(value), PrimValue(value + 1), 1, "int64"))
         return self.cast(self.emit(op.reshape(one, ())), dtype)
 

@@ -674,6 +674,6 @@ def _with_variables(info: TensorStructInfo, given: Sequence[tir.Var]) -> TensorS
             (*unknown,) = (v for v in tir.analysis.undefined_vars(extent) if v not in given)
             if unknown:
                 extents[place] = unknown[0]
-    if all(a is b for a, b in zip(extents, open_shape(info))):
+    if all(map(_is_same, extents, open_shape(info))):
         return info
     return TensorStructInfo(extents, info.dtype)

@@ -119,7 +119,12 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
             settings["dtype"] = str(call.struct_info.dtype)
     compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
     hint = f"tir_{short}" if short in _PREFIXED else _KERNEL_NAMES.get(short, short)
-    return builder.call_te(compute, *operands, primfunc_name_hint=hint, **settings)
+    result = builder.call_te(compute, *operands, primfunc_name_hint=hint, **settings)
+    info = call.struct_info
+    if isinstance(info, TupleStructInfo) and len(info.fields) == 1:
+        # A kernel of one result gives that, and no tuple.
+        return Tuple([builder.emit(result)])
+    return result
 
 
 def _fields(builder: BlockBuilder, arg: RelayExpr) -> RelayExpr:
