@@ -78,6 +78,12 @@ class Op(RelayExpr):
         return self
 
     @property
+    def num_inputs(self) -> int:
+        """How many operands there are, -1 where that is not said."""
+        noted = self.get_attr("num_inputs")
+        return int(RelayExpr.__getattr__(self, "num_inputs") if noted is None else noted)
+
+    @property
     def support_level(self) -> int:
         """What `set_support_level` noted; 10 where nothing did."""
         return int(self.get_attr("support_level") or 10)

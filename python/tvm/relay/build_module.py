@@ -23,6 +23,7 @@ from .analysis.variables import free_vars
 from .backend.executor import Executor, Runtime
 from .backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from .backend.interpreter import (
+    Closure,
     Interpreter,
     compile_graph,
     compiled,
@@ -32,6 +33,7 @@ from .backend.interpreter import (
 )
 from .backend.templates import apply_records
 from .backend.to_relax import is_graph
+from .backend.values import ConstructorValue, RefValue
 from .binding import bind, bind_params_by_name
 from .expr import Call, Constant, Function, exact_const
 from .expr_functor import post_order_visit
@@ -61,7 +63,7 @@ def _argument(value: Any, device: Device, dtype: str | None = None) -> Any:
         return tuple(_argument(v, device) for v in value)
     if isinstance(value, Constant):
         value = value.data
-    if isinstance(value, ADT):
+    if isinstance(value, (ADT, ConstructorValue, RefValue)):
         return entered(value)
     if isinstance(value, NDArray):
         return value if value.device == device else value.copyto(device)
@@ -125,6 +127,7 @@ class ExpressionExecutor:
         check_devices(mod, self.target)
         typed = mod["__evaluated__"]
         names = [str(p.name_hint) for p in typed.params]
+        interpreter = Interpreter(mod, self.target, self.device)
         if is_graph(typed, mod):
             run = compiled(typed, self.target, self.device, mod)
         else:
@@ -133,7 +136,6 @@ class ExpressionExecutor:
                     f"relay: the {self.kind} executor runs graphs of tensors of fixed shape; take "
                     'create_executor("vm")'
                 )
-            interpreter = Interpreter(mod, self.target, self.device)
 
             def run(*args: Any) -> Any:
                 return interpreter.run(typed, args)
@@ -146,8 +148,17 @@ class ExpressionExecutor:
                     f"{len(given)}"
                 )
             values = [_argument(a, self.device, _dtype_of(p)) for a, p in zip(given, typed.params)]
-            result = run(*values)
-            return _result(result) if self.kind in ("graph", "aot") else stored(result)
+            return finished(run(*values))
+
+        def finished(result: Any) -> Any:
+            if isinstance(result, Closure):
+                # What is there of the types of its arguments is in the program.
+                return lambda *more: finished(
+                    interpreter.apply(result, [_argument(a, self.device) for a in more])
+                )
+            if self.kind in ("graph", "aot"):
+                return _result(result)
+            return stored(result, inspected=self.kind == "debug")
 
         return call
 

@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 from tvm import error
 from tvm._ffi import register_object
-from tvm.ir import DictAttrs, GlobalVar, RelayExpr, Span, Type, TypeVar
+from tvm.ir import DictAttrs, GlobalVar, IntImm, RelayExpr, Span, Type, TypeVar
 from tvm.ir.function import BaseFunc
 from tvm.runtime import NDArray
 from tvm.runtime.bfloat16 import to_patterns
@@ -64,7 +64,12 @@ def attrs_record(attrs: DictAttrs | Mapping[str, Any] | None) -> DictAttrs | Non
     """Settings as an attribute record; entries that are None stay."""
     if attrs is None or isinstance(attrs, DictAttrs):
         return attrs
-    return DictAttrs(attrs)
+    return DictAttrs({key: _attribute(value) for key, value in attrs.items()})
+
+
+def _attribute(value: Any) -> Any:
+    """An integer of the program as a number, as attributes that are read from text have it."""
+    return int(value.value) if isinstance(value, IntImm) and value.dtype != "bool" else value
 
 
 class ExprWithOp(RelayExpr):
@@ -240,6 +245,11 @@ class Function(BaseFunc):
     def __call__(self, *args: RelayExpr) -> Call:
         """The call of the function."""
         return Call(self, args)
+
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Any:
+        """A copy with one attribute set, or with all of a mapping."""
+        given = key if isinstance(key, Mapping) else {key: value}
+        return super().with_attr({name: _attribute(item) for name, item in given.items()})
 
 
 class TupleWrapper:

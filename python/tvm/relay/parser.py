@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ _TOKENS = re.compile(
   | (?P<local>%[A-Za-z_][\w./-]*(?:\.[A-Za-z_]\w*)*)
   | (?P<global>@[\w.]+)
   | (?P<number>-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?
-      (?:f16|f32|f64|f|[iu](?:8|16|32|64))?)
+      (?:f16|f32|f64|f|[iu](?:8|16|32|64))?|-?inff(?!\w)|nanf(?!\w))
   | (?P<string>"(?:[^"\\]|\\.)*")
   | (?P<arrow>->|=>)
   | (?P<compare>==|!=|<=|>=)
@@ -111,6 +112,8 @@ class _Token:
 
 def _number(text: str) -> tuple[Any, str | None]:
     """The number and the type that its suffix says."""
+    if text in ("inff", "-inff", "nanf"):
+        return float(text[:-1]), "float32"
     found = re.fullmatch(r"(-?[\d.]+(?:[eE][+-]?\d+)?)([a-z]\d*)?", text)
     assert found is not None
     digits, suffix = found.groups()
@@ -127,6 +130,7 @@ class _Parser:
         self._meta: Mapping[str, Any] = meta or {}
         self._tokens = self._split(text)
         self._at = 0
+        self._lines = [m.start() for m in re.finditer("\n", text)]
         self._graph: list[dict[str, RelayExpr]] = [{}]
         self._vars: list[dict[str, Var]] = [{}]
         self._types: list[dict[str, TypeVar]] = [{}]
@@ -268,15 +272,15 @@ class _Parser:
             raise self._fail(f"there is no type `{token.text}`", token.start)
         if self._accept("["):
             return TypeCall(known, self._listed("]", self.type))
-        return known
+        return TypeCall(known, []) if isinstance(known, GlobalTypeVar) else known
 
-    def _type_definition(self) -> TypeData:
-        """Behind `type`: a name, parameters, and the constructors."""
+    def _type_definition(self, outside: bool) -> TypeData:
+        """Behind `type`: a name, parameters, and the constructors, unless these are elsewhere."""
         name = self._take().text
         header = self._defined.setdefault(name, GlobalTypeVar(name))
         constructors: list[Constructor] = []
         with self._type_params() as params:
-            if not self._accept(";"):
+            if not self._accept(";") and (not outside or self._sees("{")):
                 self._take("{")
                 constructors = self._listed("}", lambda: self._constructor(header))
         return TypeData(header, params, constructors)
@@ -326,6 +330,8 @@ class _Parser:
         params = []
         if self._accept("["):
             for name in self._listed("]", lambda: self._take().text):
+                if name in self._types[-1]:
+                    raise self._fail(f"there are two type parameters `{name}`")
                 self._types[-1][name] = TypeVar(name)
                 params.append(self._types[-1][name])
         yield params
@@ -392,8 +398,8 @@ class _Parser:
             rank, name = _INFIX[self._next.text]
             if rank <= level:
                 break
-            self._take()
-            left = getattr(elementwise, name)(left, self.expr(rank))
+            start = self._take().start
+            left = self._placed(getattr(elementwise, name)(left, self.expr(rank)), start)
         return left
 
     def _postfix(self) -> RelayExpr:
@@ -417,8 +423,8 @@ class _Parser:
         """A call with its place in the text, if that is wanted."""
         if not self._spans or not isinstance(call, Call):
             return call
-        line = self._text.count("\n", 0, start) + 1
-        column = start - (self._text.rfind("\n", 0, start) + 1) + 1
+        above = bisect.bisect_left(self._lines, start)
+        line, column = above + 1, start - (self._lines[above - 1] if above else -1)
         span = Span(SourceName(self._source), line, line, column, column)
         return Call(call.op, call.args, call.attrs, call.type_args, span)
 
@@ -473,10 +479,11 @@ class _Parser:
 
     def _atom(self) -> RelayExpr:
         token = self._take()
+        at = token.start
         if token.kind == "graph":
             found = self._known(self._graph, token.text)
             if found is None:
-                raise self._fail(f"{token.text} is not defined", token.start)
+                raise self._fail(f"{token.text} is not defined", at)
             return found
         if token.kind == "local":
             name = token.text[1:]
@@ -488,8 +495,7 @@ class _Parser:
                 if found is not None:
                     return self._fields(found, field[2][1:])
             if found is None:
-                # Expressions may have free variables; each is one variable.
-                found = self._vars[0][name] = Var(name)
+                raise self._fail(f"%{name} is not defined; free variables are declared before", at)
             return found
         if token.kind == "global":
             return self.global_var(token.text[1:])
@@ -552,7 +558,9 @@ class _Parser:
             params, attrs = [], {}
             while not self._sees(")"):
                 if self._next.kind == "local":
-                    name = self._take().text[1:]
+                    at, name = self._next.start, self._take().text[1:]
+                    if name in self._vars[-1]:
+                        raise self._fail(f"there are two parameters %{name}", at)
                     annotation = self.type() if self._accept(":") else None
                     params.append(Var(name, annotation))
                     self._vars[-1][name] = params[-1]
@@ -574,6 +582,9 @@ class _Parser:
     def module(self, start: IRModule | None) -> IRModule:
         """All definitions."""
         result = IRModule() if start is None else start.clone()
+        while self._accept("import"):
+            result.import_from_std(self._take().text.strip('"'))
+            self._accept(";")
         for gvar in result.get_global_vars():
             self.globals[str(gvar.name_hint)] = gvar
         for definition in result.type_definitions.values():
@@ -584,7 +595,7 @@ class _Parser:
             outside = self._accept("extern")
             if outside or self._sees("type"):
                 self._take("type")
-                definition = self._type_definition()
+                definition = self._type_definition(outside)
                 if str(definition.header.name_hint) in result.type_definitions:
                     raise self._fail(f"type {definition.header.name_hint} is defined twice")
                 result[definition.header] = definition
@@ -610,7 +621,8 @@ class _Parser:
     def has_definitions(self) -> bool:
         """Whether the text is a module."""
         return (
-            any(self._sees(word) for word in ("def", "type", "extern")) or self._next.kind == "end"
+            any(self._sees(word) for word in ("def", "type", "extern", "import"))
+            or self._next.kind == "end"
         )
 
 
@@ -632,7 +644,7 @@ def parse(
     ------
     DiagnosticError : the text is no program; the message has line, column and a mark.
     """
-    parser = _Parser(source, src_name, init_meta_table)
+    parser = _Parser(source, src_name, init_meta_table, spans=True)
     if parser.has_definitions:
         return parser.module(init_module)
     return IRModule.from_expr(parser.whole())

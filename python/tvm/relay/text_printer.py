@@ -150,7 +150,8 @@ class _Printer:
         if isinstance(type_, (TypeVar, GlobalTypeVar)):
             return str(type_.name_hint)
         if isinstance(type_, TypeCall):
-            return f"{self.type(type_.func)}[{', '.join(self.type(a) for a in type_.args)}]"
+            args = ", ".join(self.type(a) for a in type_.args)
+            return f"{self.type(type_.func)}[{args}]" if args else self.type(type_.func)
         if isinstance(type_, IncompleteType):
             return "_"
         return self._meta(type_)

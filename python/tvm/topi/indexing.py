@@ -315,8 +315,18 @@ def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
     )
 
 
+def _number(value: float, dtype: str) -> te.Tensor:
+    number = tir.const(value, dtype)
+    return te.compute((), lambda: number, name="number")
+
+
 def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    """x where the condition holds, y elsewhere; all three broadcast."""
+    """x where the condition holds, y elsewhere; all three broadcast. One of x and y may be a
+    number."""
+    if not isinstance(x, te.Tensor):
+        x = _number(x, y.dtype)
+    elif not isinstance(y, te.Tensor):
+        y = _number(y, x.dtype)
     if x.dtype != y.dtype:
         raise TypeError(f"topi.where: x is {x.dtype}, y {y.dtype}; cast one of them first")
     shape = broadcast_shape(

@@ -223,3 +223,20 @@ def test_merge_composite_makes_functions_that_run(x, y):
     run = relay.create_executor().evaluate
     found = run(merged["main"])(*values).numpy()
     np.testing.assert_allclose(found, run(func)(*values).numpy(), rtol=1e-5)
+
+
+def test_a_wildcard_may_stand_for_a_pattern_that_holds_it(x, y):
+    chain = wildcard()
+    chain.redirect_to(is_op("nn.relu")(chain) | is_var())
+    start = is_op("exp")(chain)
+    assert start.match(relay.exp(relay.nn.relu(relay.nn.relu(relay.nn.relu(x)))))
+    assert start.match(relay.exp(x))
+    assert not start.match(relay.exp(relay.nn.relu(relay.tanh(relay.nn.relu(x)))))
+    both = is_op("add")(chain, chain)
+    assert not both.match(relay.nn.relu(x) + relay.nn.relu(y))
+
+
+def test_none_leaves_the_operands_open(x, y):
+    joined = relay.concatenate([x, y], 0)
+    assert is_op("concatenate")(None).match(joined)
+    assert is_op("add")(None).match(x + y) and not is_op("add")(None).match(x - y)

@@ -151,3 +151,26 @@ def test_a_call_graph_counts_uses(library):
     assert graph["rev"] == {"rev_onto": 1} and graph.ref_count("rev_onto") == 2
     with pytest.raises(KeyError, match="nobody"):
         graph.ref_count("nobody")
+
+
+def test_types_without_parameters_are_those_of_values(library):
+    nat, zero, _ = library.get_type("nat")
+    made = relay.Function([relay.var("n", nat)], zero(), nat())
+    mod = library.clone()
+    mod["main"] = made
+    typed = relay.transform.InferType()(mod)["main"]
+    assert typed.body.checked_type == nat()
+    again = relay.parse(relay.transform.InferType()(mod).astext())
+    tvm.ir.assert_structural_equal(again["main"].ret_type, nat())
+
+
+def test_executors_that_look_inside_name_constructors_and_cells(library):
+    value = relay.create_executor("debug", mod=library).evaluate(numbers(library, [3]))
+    _, cons, nil = library.get_type("List")
+    assert value.tag == cons.tag and value.constructor.name_hint == "Cons"
+    assert value.fields[0].numpy() == 3 and value.fields[1].tag == nil.tag
+    cell = relay.create_executor("debug").evaluate(relay.RefCreate(relay.const(5)))
+    assert isinstance(cell, relay.backend.interpreter.RefValue) and cell.value.numpy() == 5
+    x = relay.var("x", "float32")
+    half = relay.Function([], relay.Function([x], x * relay.const(0.5)))
+    assert relay.create_executor("debug").evaluate(half)()(np.float32(3)).numpy() == 1.5

@@ -36,9 +36,10 @@ IMAGE, CHANNELS = var("image", 1, 2, 4, 4), relay.const(np.array([0.5, 2.0], "fl
         relay.cumsum(X, 1, exclusive=True) * X,
         relay.cumsum(X * X),
         relay.nn.cross_entropy_with_logits(X, Y),
+        relay.where(relay.greater(X, Y), X * Y, relay.const(0.0)),
     ],
     ids=["concatenate", "stack", "split", "batch_norm", "transpose", "numbers", "trunc", "sum",
-         "exclusive", "flat cumsum", "cross_entropy"],
+         "exclusive", "flat cumsum", "cross_entropy", "where"],
 )  # fmt: skip
 def test_derivatives_are_what_values_change_by(expr):
     check_grad(function(expr))
@@ -126,17 +127,81 @@ def test_conditionals_have_the_derivatives_of_the_branch_that_is_taken(expr, kin
                 assert derivative.numpy()[at] == pytest.approx(wanted, rel=2e-2, abs=2e-2)
 
 
-def test_matches_and_recursion_are_named():
-    cell = relay.RefRead(relay.RefCreate(X * X))
-    with pytest.raises(ValueError, match="a RefRead has no derivative"):
-        relay.transform.gradient(relay.testing.run_infer_type(relay.Function([X], cell)))
-    mod, loop, inner = tvm.IRModule(), relay.GlobalVar("loop"), var("v", 2, 3)
-    type_ = relay.TensorType((2, 3))
-    mod[loop] = relay.Function([inner], relay.Call(loop, [inner]), type_)
-    mod["main"] = relay.Function([X], relay.Call(loop, [X]))
+def derivatives(mod, *args):
+    """The result of a module's main, and its derivatives, for arrays."""
     mod = relay.transform.InferType()(mod)
-    with pytest.raises(ValueError, match="function 'loop' calls itself"):
-        relay.transform.gradient(mod["main"], mod)
+    mod["main"] = relay.transform.gradient(mod["main"], mod)
+    value, found = relay.create_executor(mod=mod).evaluate()(*args)
+    return value.numpy(), [f.numpy() for f in found]
+
+
+def test_cells_and_functions_as_values():
+    cell, done = relay.Var("cell"), relay.Var("done")
+    twice = relay.RefWrite(cell, relay.RefRead(cell) * X)
+    body = relay.Let(cell, relay.RefCreate(X), relay.Let(done, twice, relay.RefRead(cell)))
+    x = np.random.default_rng(0).random((2, 3)).astype("float32")
+    value, (by_x,) = derivatives(tvm.IRModule.from_expr(relay.Function([X], body)), x)
+    np.testing.assert_allclose(value, x * x, rtol=1e-6)
+    np.testing.assert_allclose(by_x, 2 * x, rtol=1e-6)
+    apply = relay.var("f", relay.FuncType([X.type_annotation], X.type_annotation))
+    applied = relay.Function([apply], apply(X))
+    either = applied(relay.Function([Y], X * Y)) + applied(relay.Function([Y], relay.exp(Y)))
+    _, (by_x,) = derivatives(tvm.IRModule.from_expr(relay.Function([X], either)), x)
+    np.testing.assert_allclose(by_x, 2 * x + np.exp(x), rtol=1e-5)
+
+
+def test_recursion_over_lists_and_numbers():
+    mod = tvm.IRModule()
+    prelude = relay.Prelude(mod)
+    relay.testing.add_nat_definitions(prelude)
+    _, cons, nil = mod.get_type("List")
+    a, b = var("a", 2, 3), var("b", 2, 3)
+    scale = relay.Function([a, b], relay.tanh(a) * b)
+    folded = prelude.foldl(scale, X, cons(Y, cons(X, nil())))
+    double = relay.Function([a], a + a)
+    eight = prelude.nat_iterate(double, relay.testing.make_nat_expr(prelude, 3))
+    mod["main"] = relay.Function([X, Y], eight(folded))
+    x, y = np.random.default_rng(1).random((2, 2, 3))
+    value, (by_x, by_y) = derivatives(mod, x.astype("float32"), y.astype("float32"))
+
+    def expected(x, y):
+        return 8 * np.tanh(np.tanh(x) * y) * x
+
+    step = 1e-6
+    np.testing.assert_allclose(value, expected(x, y), rtol=1e-5)
+    for found, (dx, dy) in ((by_x, (step, 0)), (by_y, (0, step))):
+        wanted = (expected(x + dx, y + dy) - expected(x - dx, y - dy)) / (2 * step)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+def test_derivatives_of_derivatives_with_cells():
+    cell = relay.Var("cell")
+    cubed = relay.Let(cell, relay.RefCreate(X * X), relay.RefRead(cell) * X)
+    once = relay.transform.gradient(relay.testing.run_infer_type(relay.Function([X], cubed)))
+    by_y = relay.TupleGetItem(relay.TupleGetItem(relay.Call(once, [Y]), 1), 0)
+    y = np.random.default_rng(2).random((2, 3)).astype("float32")
+    value, (second,) = derivatives(tvm.IRModule.from_expr(relay.Function([Y], by_y)), y)
+    np.testing.assert_allclose(value, 3 * y * y, rtol=1e-5)
+    np.testing.assert_allclose(second, 6 * y, rtol=1e-5)
+
+
+def test_values_that_are_no_tensors_have_no_derivative():
+    mod = tvm.IRModule()
+    prelude = relay.Prelude(mod)
+    header = mod.get_global_type_var("List")
+    items = relay.var("items", header(relay.TensorType((2, 3))))
+    mod["main"] = relay.Function([items], prelude.hd(items))
+    with pytest.raises(TypeError, match="values of type .*List.* have no derivative"):
+        derivatives(mod)
+
+
+def test_one_hot_is_differentiated_by_its_values():
+    on, off = relay.var("on", shape=()), relay.var("off", shape=())
+    hot = relay.one_hot(relay.const([2, 0]), on, off, 3, -1, "float32")
+    weight = np.arange(6, dtype="float32").reshape(2, 3)
+    mod = tvm.IRModule.from_expr(relay.Function([on, off], hot * relay.const(weight)))
+    _, (by_on, by_off) = derivatives(mod, np.float32(1), np.float32(0))
+    assert by_on == 2 + 3 and by_off == 15 - 5
 
 
 def test_the_pass_differentiates_every_function():

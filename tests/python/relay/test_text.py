@@ -108,3 +108,36 @@ def test_free_variables_are_declared_before_an_expression():
     inside = relay.Function([x], expr)
     assert inside.astext().count("free_var") == 1
     tvm.ir.assert_structural_equal(relay.fromtext(inside.astext()), inside, map_free_vars=True)
+
+
+def test_texts_may_import_the_library_and_name_types_of_elsewhere():
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+        import "prelude.rly"
+        extern type Handle[A]
+        def @main() -> int32 { @length(Cons(1, Cons(2, Nil))) }"""
+    )
+    assert relay.create_executor(mod=mod).evaluate()().numpy() == 2
+    assert "Handle" in mod.type_definitions
+    with pytest.raises(tvm.error.DiagnosticError, match="two type parameters `A`"):
+        relay.parse("type Pair[A, A] { Both(A, A) }")
+    with pytest.raises(tvm.error.DiagnosticError, match="%b is not defined"):
+        relay.parse_expr("let %a = 1; %b")
+
+
+def test_calls_know_their_place_in_the_text():
+    mod = relay.parse("def @main(%x: int32) {\n  %x + negative(%x)\n}", "file.rly")
+    total = mod["main"].body
+    assert (total.span.line, total.span.column) == (2, 6)
+    assert str(total.span.source_name.name) == "file.rly"
+    assert total.args[1].span.column == 16
+
+
+def test_attributes_are_numbers_however_they_are_given():
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], x).with_attr("Primitive", tvm.tir.IntImm("int32", 1))
+    same = relay.Function([x], x, attrs={"Primitive": tvm.tir.IntImm("int64", 1)})
+    assert func.attrs["Primitive"] == 1
+    tvm.ir.assert_structural_equal(func, same)
+    mod = tvm.IRModule.from_expr(func)
+    tvm.ir.assert_structural_equal(relay.parse(mod.astext()), mod)

@@ -10,6 +10,7 @@ from tvm import error, tir
 from tvm.ir import (
     Constructor,
     FuncType,
+    GlobalTypeVar,
     GlobalVar,
     IRModule,
     Op,
@@ -108,6 +109,7 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
     ------
     TypeError : there is none.
     """
+    a, b = _applied(a), _applied(b)
     if a is None or isinstance(a, IncompleteType):
         return b
     if b is None or isinstance(b, IncompleteType):
@@ -132,6 +134,11 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
     elif a == b:
         return a
     raise error.TypeError(f"{where}: a value of type {b} where one of type {a} is expected")
+
+
+def _applied(type_: Any) -> Any:
+    """The type of values for the name of a defined type without parameters."""
+    return TypeCall(type_, []) if isinstance(type_, GlobalTypeVar) else type_
 
 
 def _generalised(a: Type, b: Type) -> Type:
@@ -401,7 +408,7 @@ class _Inference(ExprFunctor):
                 f"relay: constructor '{con.name_hint}' is of a type of a module, which is not known"
             )
         params = list(definition.type_vars)
-        result = TypeCall(definition.header, params) if params else definition.header
+        result = TypeCall(definition.header, params)
         return set_checked_type(con, FuncType(list(con.inputs), result, params))
 
     def _matched(self, pattern: Pattern, type_: Any) -> None:

@@ -39,8 +39,18 @@ from ..expr import (
 from ..expr_functor import computed_first, post_order_visit
 from ..op.registry import find_row, settings_of
 from .to_relax import to_relax
+from .values import ConstructorValue, RefValue
 
-__all__ = ["Closure", "Interpreter", "Made", "Ref", "stored"]
+__all__ = [
+    "Closure",
+    "ConstructorValue",
+    "Interpreter",
+    "Made",
+    "Ref",
+    "RefValue",
+    "may_be_setting",
+    "stored",
+]
 
 
 class Closure:
@@ -61,22 +71,35 @@ class Ref:
 class Made:
     """A value of a defined type: how it was made, and of what."""
 
-    def __init__(self, tag: int, fields: Sequence[Any]) -> None:
+    def __init__(
+        self, tag: int, fields: Sequence[Any], constructor: Constructor | None = None
+    ) -> None:
         self.tag = tag
         self.fields = tuple(fields)
+        self.constructor = constructor
 
 
-def stored(value: Any) -> Any:
+def stored(value: Any, inspected: bool = False) -> Any:
     """A result as programs around this one keep it: arrays, and tuples and made values as ADTs.
+
+    Parameters
+    ----------
+    inspected : made values become `ConstructorValue`, which names the constructor, and cells
+        `RefValue`.
 
     Raises
     ------
-    TypeError : it is a function or a cell.
+    TypeError : it is a function, or a cell that is not to be inspected.
     """
     if isinstance(value, tuple):
-        return tuple_object([stored(v) for v in value])
+        return tuple_object([stored(v, inspected) for v in value])
     if isinstance(value, Made):
-        return ADT(value.tag, [stored(v) for v in value.fields])
+        fields = [stored(v, inspected) for v in value.fields]
+        if inspected:
+            return ConstructorValue(value.tag, fields, value.constructor)
+        return ADT(value.tag, fields)
+    if inspected and isinstance(value, Ref):
+        return RefValue(stored(value.value, inspected))
     if isinstance(value, (Closure, Ref)):
         kind = "function" if isinstance(value, Closure) else "cell"
         raise error.TypeError(f"relay: a {kind} cannot leave the program as a result")
@@ -88,6 +111,10 @@ def entered(value: Any) -> Any:
     if isinstance(value, ADT):
         fields = [entered(f) for f in value]
         return Made(int(value.tag), fields) if value.tag else tuple(fields)
+    if isinstance(value, ConstructorValue):
+        return Made(int(value.tag), [entered(f) for f in value.fields], value.constructor)
+    if isinstance(value, RefValue):
+        return Ref(entered(value.value))
     return value
 
 
@@ -103,7 +130,7 @@ def type_of_value(value: Any) -> Any:
 _SMALL = 64
 
 
-def _may_be_setting(constant: Constant) -> bool:
+def may_be_setting(constant: Constant) -> bool:
     """Whether a constant is a number, or whole numbers that may be a shape, axes or places."""
     values = constant.data.numpy()
     return values.size == 1 or (values.size <= _SMALL and values.dtype.kind in "iub")
@@ -131,13 +158,17 @@ class Interpreter:
             raise error.TypeError(
                 f"relay: the function takes {len(func.params)} arguments ({names}), got {len(args)}"
             )
-        return self._call(Closure(func, {}), [entered(a) for a in args])
+        return self.apply(Closure(func, {}), args)
+
+    def apply(self, closure: Closure, args: Sequence[Any]) -> Any:
+        """The result of a function that a program gave."""
+        return self._call(closure, [entered(a) for a in args])
 
     def _call(self, function: Any, args: list[Any]) -> Any:
         # A call at the end of a function takes its place, so that loops take no stack.
         while True:
             if isinstance(function, Constructor):
-                return Made(int(function.tag), args)
+                return Made(int(function.tag), args, function)
             if not isinstance(function, Closure):
                 raise error.TypeError("relay: a value that is no function is called")
             env = {**function.env, **dict(zip(function.func.params, args))}
@@ -222,7 +253,8 @@ class Interpreter:
             if isinstance(expr.op, Op):
                 return self.operator(expr, [env[a] for a in expr.args])
             if isinstance(env[expr.op], Constructor):
-                return Made(int(env[expr.op].tag), [env[a] for a in expr.args])
+                made = env[expr.op]
+                return Made(int(made.tag), [env[a] for a in expr.args], made)
             return self._call(env[expr.op], [env[a] for a in expr.args])
         raise error.TypeError(f"relay: {type(expr).__name__} has no value")
 
@@ -235,6 +267,12 @@ class Interpreter:
                 settings.setdefault(key, default)
             arrays = [a.numpy() if isinstance(a, NDArray) else a for a in args]
             return self._stored(row.host(arrays, settings))
+        if row is not None and row.settled is not None:
+            data = Var("data", type_of_value(args[0]))
+            static = row.settled([data, *map(Constant, args[1:])], settings_of(call))
+            assert isinstance(static, Call)
+            given = [args[0] if arg.same_as(data) else arg.data for arg in static.args]
+            return self.operator(static, given)
         return self._kernel(call, args)
 
     def _stored(self, result: Any) -> Any:
@@ -247,7 +285,7 @@ class Interpreter:
         # Operands that are constants in the program may be settings of the kernel.
         fixed = tuple(
             (k, arg) for k, arg in enumerate(call.args)
-            if isinstance(arg, Constant) and _may_be_setting(arg)
+            if isinstance(arg, Constant) and may_be_setting(arg)
         )  # fmt: skip
         key = (
             str(call.op.name), types, repr(settings_of(call)),

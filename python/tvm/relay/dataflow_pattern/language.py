@@ -67,9 +67,11 @@ class DFPattern:
         """Whether an expression matches, given what parts are bound already."""
         raise NotImplementedError
 
-    def __call__(self, *args: DFPattern) -> CallPattern:
-        """Calls of what this matches."""
-        return CallPattern(self, args)
+    def __call__(self, *args: DFPattern | None) -> CallPattern:
+        """Calls of what this matches. A single None leaves the operands open."""
+        if args == (None,):
+            return CallPattern(self, None)
+        return CallPattern(self, args)  # type: ignore[arg-type]
 
     def __or__(self, other: DFPattern) -> AltPattern:
         return AltPattern(self, other)
@@ -126,12 +128,23 @@ class DFPattern:
 
 
 class WildcardPattern(DFPattern):
-    """Everything."""
+    """Everything, or what another pattern matches, which may hold this one."""
 
-    open_end = True
+    def __init__(self) -> None:
+        self._target: DFPattern | None = None
+
+    @property
+    def open_end(self) -> bool:  # type: ignore[override]
+        return self._target is None
+
+    def redirect_to(self, pattern: DFPattern) -> None:
+        """Match from now on what a pattern does. One that holds this wildcard matches chains:
+        ``chain.redirect_to(is_op("nn.relu")(chain) | wildcard())``."""
+        self._target = pattern
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
-        return True
+        # Each link of a chain is bound by itself.
+        return self._target is None or matcher.match_apart(self._target, expr)
 
 
 class ExprPattern(DFPattern):

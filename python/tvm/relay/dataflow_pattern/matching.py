@@ -20,7 +20,7 @@ class Matcher:
 
     def __init__(self) -> None:
         self.bound: dict[Any, list[RelayExpr]] = {}
-        self._trail: list[Any] = []
+        self._trail: list[tuple[Any, list[RelayExpr] | None]] = []
 
     def match(self, pattern: Any, expr: RelayExpr) -> bool:
         """Whether a pattern matches, with bindings kept if it does."""
@@ -30,7 +30,7 @@ class Matcher:
         if not pattern.matches(expr, self):
             self.undo(mark)
             return False
-        self.bind(pattern, [expr])
+        self.bind(pattern, [expr, *self.bound.get(pattern, [])])
         return True
 
     def match_all(self, patterns: Any, exprs: Any) -> bool:
@@ -43,10 +43,19 @@ class Matcher:
         self.undo(mark)
         return False
 
+    def match_apart(self, pattern: Any, expr: RelayExpr) -> bool:
+        """Whether a pattern matches whatever its parts are bound to outside."""
+        inner = Matcher()
+        if not inner.match(pattern, expr):
+            return False
+        for part, exprs in inner.bound.items():
+            self.bind(part, [*self.bound.get(part, []), *exprs])
+        return True
+
     def bind(self, pattern: Any, exprs: list[RelayExpr]) -> None:
         """Note what a pattern stands for."""
+        self._trail.append((pattern, self.bound.get(pattern)))
         self.bound[pattern] = exprs
-        self._trail.append(pattern)
 
     def mark(self) -> int:
         """A point to undo to."""
@@ -55,7 +64,11 @@ class Matcher:
     def undo(self, mark: int) -> None:
         """Forget what was bound after a mark."""
         while len(self._trail) > mark:
-            del self.bound[self._trail.pop()]
+            pattern, before = self._trail.pop()
+            if before is None:
+                del self.bound[pattern]
+            else:
+                self.bound[pattern] = before
 
     def match_path(self, path: Any, between: list[RelayExpr]) -> bool:
         """Whether a pattern matches every one of some expressions, each by itself."""

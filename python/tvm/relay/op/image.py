@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm import error, topi
+from tvm import error, tir, topi
 from tvm.ir import RelayExpr, TensorType, Type
 
-from ..expr import Call
+from ..expr import Call, Constant, const
+from ..ty import Any as AnyExtent
 from .nn.windows import Blocked, pads_of, sizes_of
-from .registry import REQUIRED, OpPattern, define, make
+from .registry import REQUIRED, OpPattern, define, make, row_of
 from .reshaping import numbers_or_expr
 from .shapes import tensor
 
@@ -23,6 +24,12 @@ __all__ = [
     "resize2d",
     "resize3d",
 ]
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a setting is a tensor that is known when the program runs."""
+    return isinstance(value, RelayExpr) and not isinstance(value, (Constant, tir.PrimExpr))
+
 
 _SPACE = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -100,6 +107,25 @@ for _rank in (1, 2, 3):
     )
 
 
+def _unknown_places(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    where = "relay.image.resize2d"
+    data = tensor(where, types[0])
+    layout = Blocked(where, s["layout"], "NCHW")
+    batch, channels, *_ = layout.forward(data.shape, where)
+    shape = layout.backward([batch, channels, AnyExtent(), AnyExtent()])
+    return TensorType(shape, s["out_dtype"] or str(data.dtype))
+
+
+define(
+    "dyn.image.resize2d",
+    num_inputs=3,
+    rule=_unknown_places,
+    settings={k: v for k, v in row_of("image.resize2d").settings.items()
+              if k not in ("size", "roi")},
+    settled=lambda a, s: resize2d(a[0], a[1], a[2], **s),
+)  # fmt: skip
+
+
 def _resize(
     rank: int,
     data: RelayExpr,
@@ -118,7 +144,7 @@ def _resize(
         f"image.resize{rank}d",
         [data],
         size=sizes_of(numbers_or_expr(size), rank),
-        roi=[0.0] * (2 * rank) if roi is None else [float(v) for v in roi],
+        roi=[0.0] * (2 * rank) if roi is None else [float(v) for v in _numbers(roi)],
         layout=layout,
         method=method,
         coordinate_transformation_mode=mode,
@@ -128,6 +154,10 @@ def _resize(
         extrapolation_value=float(extrapolation),
         out_dtype=out_dtype or "",
     )
+
+
+def _numbers(roi: Any) -> Any:
+    return roi.data.numpy() if isinstance(roi, Constant) else roi
 
 
 def resize1d(
@@ -163,7 +193,7 @@ def resize1d(
 def resize2d(
     data: RelayExpr,
     size: Any,
-    roi: Sequence[float] | None = None,
+    roi: Sequence[float] | RelayExpr | None = None,
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -177,10 +207,29 @@ def resize2d(
 
     Parameters
     ----------
-    size : height and width. roi : part of the image, for "tf_crop_and_resize".
+    size : height and width, or a tensor of them.
+    roi : part of the image, for "tf_crop_and_resize"; four numbers or a tensor of them.
     method : "nearest_neighbor", "linear" or "cubic".
     coordinate_transformation_mode : "half_pixel", "align_corners" or "asymmetric".
     """
+    if _is_open(size) or _is_open(roi):
+        region = [0.0] * 4 if roi is None else roi
+        return make(
+            "dyn.image.resize2d",
+            [
+                data,
+                size if isinstance(size, RelayExpr) else const(sizes_of(size, 2), "int64"),
+                region if isinstance(region, RelayExpr) else const(list(region), "float32"),
+            ],
+            layout=layout,
+            method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+            rounding_method=rounding_method,
+            cubic_alpha=float(cubic_alpha),
+            cubic_exclude=int(cubic_exclude),
+            extrapolation_value=float(extrapolation_value),
+            out_dtype=out_dtype or "",
+        )
     return _resize(
         2,
         data,

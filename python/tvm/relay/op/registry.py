@@ -6,6 +6,7 @@ and its kernel unless relax has an operator of the same meaning, whose passes th
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,8 @@ class OpRow:
     host : arrays and settings to arrays, for results whose shape depends on values.
     open : whether calls may have settings beside those that are listed.
     written : a call to what it is in relay's other operators, in place of `lower`.
+    settled : operands and settings to the call of another operator, for one whose operands behind
+        the first are settings of that: constants, when it is asked.
     """
 
     name: str
@@ -68,6 +71,7 @@ class OpRow:
     pattern: OpPattern
     open: bool = False
     written: Callable[[Call], RelayExpr] | None = None
+    settled: Callable[[Sequence[RelayExpr], Mapping[str, Any]], RelayExpr] | None = None
 
 
 _ROWS: dict[str, OpRow] = {}
@@ -129,6 +133,7 @@ def define(
     fill: Fill | None = None,
     host: Callable[..., Any] | None = None,
     written: Callable[[Call], RelayExpr] | None = None,
+    settled: Callable[[Sequence[RelayExpr], Mapping[str, Any]], RelayExpr] | None = None,
     num_inputs: int = -1,
 ) -> None:
     """Add an operator.
@@ -139,6 +144,7 @@ def define(
     adapt : relay's settings to that operator's.
     lower : how it is written in relax where no single operator means the same.
     written : how it is written in relay's other operators, instead.
+    settled : the call that it is when its operands behind the first are constants.
 
     Raises
     ------
@@ -154,13 +160,33 @@ def define(
         register_own(name, compute, pattern, settings)
         lower = _own_lowering(name)
     op = Op.get(name) if Op.exists(name) else register_op(name)
+    if num_inputs < 0:
+        num_inputs = _operands_of(compute, settings, relax_name)
     if num_inputs >= 0:
         op.set_attr("num_inputs", num_inputs)
     op.set_attr("TOpPattern", int(pattern))
     _ROWS[name] = OpRow(
         name, dict(settings or {}), compute, rule, fill, lower, host, OpPattern(pattern),
-        written=written,
+        written=written, settled=settled,
     )  # fmt: skip
+
+
+def _operands_of(
+    compute: Callable[..., Any] | None, settings: Mapping[str, Any] | None, relax_name: str | None
+) -> int:
+    """How many operands a computation takes, -1 for any number."""
+    if relax_name is not None:
+        compute = op_spec(f"relax.{relax_name}").compute
+    if compute is None:
+        return -1
+    try:
+        params = inspect.signature(compute).parameters.values()
+    except (TypeError, ValueError):  # a function of another language says nothing
+        return -1
+    if any(p.kind == p.VAR_POSITIONAL for p in params):
+        return -1
+    return sum(p.kind == p.POSITIONAL_OR_KEYWORD and p.default is p.empty
+               and p.name not in (settings or {}) for p in params)  # fmt: skip
 
 
 def struct_info_of(type_: Type) -> Any:

@@ -712,6 +712,22 @@ define(
     rule=lambda t, s, a: TensorType(list(s["output_shape"]), str(t[1].dtype)),
 )
 define(
+    "dyn.sparse_to_dense",
+    num_inputs=4,
+    rule=lambda t, s, a: unknown_shape(extent_number(t[3].shape[0]), t[1].dtype),
+    host=lambda arrays, s: _numpy_dense(*arrays),
+)
+
+
+def _numpy_dense(indices: Any, values: Any, default: Any, shape: Any) -> Any:
+    dense = np.full(shape.tolist(), default, values.dtype)
+    # A scalar and a vector of places are those of a vector.
+    places = indices.reshape(-1, dense.ndim)
+    dense[tuple(places.T)] = values
+    return dense
+
+
+define(
     "adv_index",
     lambda tensors: topi.adv_index(tensors[0], tensors[1:]),
     _I,
@@ -746,11 +762,10 @@ def sparse_to_dense(
         default = default_value
     else:
         default = const(default_value)
-    return make(
-        "sparse_to_dense",
-        [sparse_indices, sparse_values, default],
-        output_shape=numbers_or_expr(output_shape),
-    )
+    shape = numbers_or_expr(output_shape)
+    if isinstance(shape, RelayExpr):
+        return make("dyn.sparse_to_dense", [sparse_indices, sparse_values, default, shape])
+    return make("sparse_to_dense", [sparse_indices, sparse_values, default], output_shape=shape)
 
 
 def adv_index(inputs: Any) -> Call:

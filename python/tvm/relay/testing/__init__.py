@@ -33,6 +33,7 @@ from . import (
 from .gradients import check_grad
 from .init import create_workload
 from .nat import add_nat_definitions, count, make_nat_expr, make_nat_value
+from .py_converter import run_as_python, to_python
 
 __all__ = [
     "add_nat_definitions",
@@ -42,8 +43,10 @@ __all__ = [
     "make_nat_expr",
     "make_nat_value",
     "rand",
+    "run_as_python",
     "run_infer_type",
     "run_opt_pass",
+    "to_python",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.ir import RelayExpr
 from tvm.runtime.container import ADT
 
+from ..backend.values import ConstructorValue
 from ..prelude import Prelude
 
 __all__ = ["add_nat_definitions", "count", "make_nat_expr", "make_nat_value"]
@@ -15,7 +16,7 @@ def add_nat_definitions(prelude: Prelude) -> None:
     prelude.mod.import_from_std("nat.rly")
 
 
-def make_nat_value(prelude: Prelude, n: int) -> ADT:
+def make_nat_value(prelude: Prelude, n: int) -> ConstructorValue:
     """The value that stands for a number.
 
     Raises
@@ -23,9 +24,9 @@ def make_nat_value(prelude: Prelude, n: int) -> ADT:
     ValueError : it is negative.
     """
     _, zero, successor = prelude.mod.get_type("nat")
-    value = ADT(zero.tag, [])
+    value = ConstructorValue(zero.tag, [], zero)
     for _ in range(_natural(n)):
-        value = ADT(successor.tag, [value])
+        value = ConstructorValue(successor.tag, [value], successor)
     return value
 
 
@@ -49,10 +50,12 @@ def _natural(n: int) -> int:
     return n
 
 
-def count(prelude: Prelude, n: ADT) -> int:
-    """The number that a value stands for."""
+def count(prelude: Prelude, n: ConstructorValue | ADT) -> int:
+    """The number that a value of an executor, or of the machine, stands for."""
     found = 0
-    while len(n):
-        n = n[0]
+    fields = n.fields if isinstance(n, ConstructorValue) else n
+    while len(fields):
+        n = fields[0]
+        fields = n.fields if isinstance(n, ConstructorValue) else n
         found += 1
     return found

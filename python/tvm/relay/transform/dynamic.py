@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm
-from tvm.ir import IRModule, Op, RelayExpr
+from tvm.ir import IRModule, RelayExpr
 from tvm.ir.transform import Pass, PassContext, module_pass
 
 from .. import op
 from ..expr import Call, as_expr
 from ..expr_functor import ExprMutator
-from ..op.registry import settings_of
+from ..op.registry import find_row, settings_of
 from .base import expression_pass
 from .simplify import FoldConstant
 
@@ -45,6 +45,7 @@ _STATIC: Mapping[str, Callable[[Operands, Settings], Any]] = {
     "dyn.strided_slice": _slice,
     "dyn.one_hot": lambda a, s: op.one_hot(a[0], a[1], a[2], a[3], s["axis"], s["dtype"]),
     "dyn.topk": _topk,
+    "dyn.sparse_to_dense": lambda a, s: op.sparse_to_dense(a[0], a[3], a[1], a[2]),
     "dyn.nn.pad": lambda a, s: op.nn.pad(a[0], a[1], a[2], s["pad_mode"]),
 }
 
@@ -53,7 +54,8 @@ class _Static(ExprMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         new = super().visit_call(call)
         assert isinstance(new, Call)
-        make = _STATIC.get(str(new.op.name)) if isinstance(new.op, Op) else None
+        row = find_row(new.op)
+        make = None if row is None else _STATIC.get(row.name, row.settled)
         if make is None:
             return new
         found = as_expr(make(list(new.args), settings_of(new)))

@@ -1,4 +1,4 @@
-"""Reverse mode differentiation of straight-line programs, by te's of each operator."""
+"""Reverse mode differentiation: straight-line programs written out, by te's of each operator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 from ..analysis.infer import infer_function, infer_module
 from ..analysis.variables import free_vars
 from ..binding import bind
-from ..expr import Call, Function, If, Let, Tuple, TupleGetItem, Var
+from ..expr import Call, Function, If, Let, Tuple, TupleGetItem, Var, const
 from ..expr_functor import ExprMutator, computed_first
-from ..op import cumsum, ones, reshape, reverse, zeros
+from ..op import cumsum, ones, ones_like, reshape, reverse, zeros
 from ..op import elementwise as ew
+from ..op import sum as sum_of
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
+from .backward import differentiated, is_straight
 from .base import relay_functions
 
 __all__ = ["FirstOrderGradient", "gradient"]
@@ -128,8 +130,10 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
 
     Parameters
     ----------
-    expr : without matches, cells and recursion; its types are known.
-    mod : has the functions that it calls by name.
+    expr : a function of tensors and tuples of them. With matches, cells, recursion or functions as
+        values inside, the result keeps them and adds cells for derivatives.
+    mod : has the functions that it calls by name; for such a program it gets those that the result
+        calls.
     mode : "first_order" and "higher_order" are the same, since results are programs again.
 
     Raises
@@ -138,6 +142,8 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "first_ord
     """
     if mode not in ("first_order", "higher_order"):
         raise error.ValueError(f"relay.gradient: there is no mode '{mode}'")
+    if not is_straight(expr, mod):
+        return differentiated(expr, mod, _pull_back_all)
     func = infer_function(expr, mod, {})
     body = infer_function(Function(func.params, _Inlined(mod).visit(func.body)), mod, {}).body
     heads = {
@@ -200,20 +206,12 @@ def _derivatives(
         give(body, path, head)
     for node in reversed(order):
         if isinstance(node, Call) and node in heads:
-            registered = _registered(node)
-            if registered is not None:
-                _pull_back_as_registered(node, registered, heads[node], give)
-                continue
-            for path, head in heads[node].items():
-                _pull_back(node, path, head, give)
+            _pull_back_all(node, heads[node], give)
         elif isinstance(node, If) and node in heads:
             for var, path, head in _of_branches(node, heads[node]):
                 give(var, path, head)
         elif node in heads and not isinstance(node, Var):
-            raise error.ValueError(
-                f"relay.gradient: a {type(node).__name__} has no derivative; programs are without "
-                "matches and cells"
-            )
+            raise error.ValueError(f"relay.gradient: a {type(node).__name__} has no derivative")
     return {node: known for node, known in heads.items() if isinstance(node, Var)}
 
 
@@ -276,9 +274,25 @@ def _whole(type_: Type, known: Mapping[Path, RelayExpr], path: Path = ()) -> Rel
     return known[path] if path in known else zeros(list(type_.shape), str(type_.dtype))
 
 
+def _pull_back_all(call: Call, heads: dict[Path, RelayExpr], give: _Give) -> None:
+    """Give the operands of a call what the derivatives by its results are by each of them."""
+    registered = _registered(call)
+    if registered is not None:
+        _pull_back_as_registered(call, registered, heads, give)
+        return
+    for path, head in heads.items():
+        _pull_back(call, path, head, give)
+
+
 def _pull_back(call: Call, path: Path, head: RelayExpr, give: _Give) -> None:
     """Give the operands what the derivative by a tensor of a call's result is by each of them."""
     row = find_row(call.op)
+    if row is not None and row.name == "one_hot":
+        hot = make("one_hot", [call.args[0], const(1.0), const(0.0)], **settings_of(call))
+        for arg, share in zip(call.args[1:], (hot, ew.subtract(ones_like(hot), hot))):
+            found = sum_of(ew.multiply(head, share))
+            give(arg, (), ew.cast(found, str(arg.checked_type.dtype)))
+        return
     if row is None or row.compute is None:
         raise error.ValueError(f"relay.gradient: {call.op} has no derivative")
     if row.name == "cumsum":

@@ -168,6 +168,13 @@ _NOT_FOLDED = (
 _LARGE = ("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "shape_of")
 
 
+def _unmarked(expr: RelayExpr) -> RelayExpr:
+    """What is marked to be on a device."""
+    while isinstance(expr, Call) and isinstance(expr.op, Op) and str(expr.op.name) == "on_device":
+        expr = expr.args[0]
+    return expr
+
+
 class _Fold(ExprMutator):
     """Values of calls whose operands are constants."""
 
@@ -182,7 +189,7 @@ class _Fold(ExprMutator):
         node: RelayExpr = let
         while isinstance(node, Let):
             value = self.visit(node.value)
-            if isinstance(value, Constant):
+            if isinstance(_unmarked(value), Constant):
                 # Uses get the constant itself, so the binding is not needed.
                 self.memo_map[node.var] = value
             else:
@@ -224,12 +231,15 @@ class _Fold(ExprMutator):
             return self._known_shape(call, new)
         if name.startswith(self._skipped) or name in _LARGE or find_row(new.op) is None:
             return new
-        if not new.args or not all(_is_constant(a) for a in new.args):
+        operands = [_unmarked(a) for a in new.args]
+        if not operands or not all(_is_constant(a) for a in operands):
             return new
+        if any(not a.same_as(b) for a, b in zip(operands, new.args)):
+            new = Call(new.op, operands, new.attrs)
         if not is_graph(infer_function(Function([], new), None, {})):
             return new
         # One kernel serves all calls of an operator on operands of the same types.
-        return _as_expr(self._machine.operator(new, [_array_of(a) for a in new.args]))
+        return _as_expr(self._machine.operator(new, [_array_of(a) for a in operands]))
 
     def _called(self, call: Call) -> RelayExpr:
         """A function of constants, as fusion makes them."""

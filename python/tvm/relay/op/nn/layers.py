@@ -13,7 +13,7 @@ from tvm.relax.op.precision import accumulated_in_float32, computed_in_float32
 
 from ...expr import Call, TupleWrapper, as_expr, const
 from ...ty import Any as AnyExtent
-from ..registry import REQUIRED, OpPattern, define, make, register_own
+from ..registry import REQUIRED, OpPattern, define, make, register_own, row_of
 from ..reshaping import numbers_or_expr, unknown_shape
 from ..shapes import broadcast, extent_number, normal_axis, number_of, product, sums_bytes, tensor
 
@@ -759,7 +759,7 @@ def _scaled(rank: int) -> Any:
             elif isinstance(shape[k], AnyExtent):
                 shape[k] = AnyExtent()
             else:
-                shape[k] = te.round(tir.Cast("float32", shape[k]) * scale).astype("int32")
+                shape[k] = te.round(tir.Cast("float64", shape[k]) * scale).astype("int32")
         return TensorType(shape, str(data.dtype))
 
     return rule
@@ -798,10 +798,40 @@ define(
 )
 
 
-def _factor(value: Any) -> float:
-    """A factor that is given as a number or as a constant."""
+def _factor(value: Any) -> float | RelayExpr:
+    """A factor as a number, unless it is known only when the program runs."""
     number = number_of(value)
+    if number is None and isinstance(value, RelayExpr):
+        return value
     return float(value if number is None else number)
+
+
+def _enlarged(name: str, data: RelayExpr, factors: Sequence[Any], settings: Any) -> Call:
+    """Upsampling by factors, one for each spatial axis."""
+    found = [_factor(f) for f in factors]
+    if any(isinstance(f, RelayExpr) for f in found):
+        scales = [f if isinstance(f, RelayExpr) else const(f, "float32") for f in found]
+        return make(f"dyn.{name}", [data, *scales], **settings)
+    return make(name, [data], **dict(zip(_SCALES[-len(found) :], found)), **settings)
+
+
+_SCALES = ("scale_d", "scale_h", "scale_w")
+
+
+def _unknown_places(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    data = tensor("relay.nn.upsampling", types[0])
+    shape = [e if axis in "NC" else AnyExtent() for axis, e in zip(s["layout"], data.shape)]
+    return TensorType(shape, str(data.dtype))
+
+
+for _name, _count in (("upsampling", 2), ("upsampling3d", 3)):
+    define(
+        f"dyn.nn.{_name}",
+        num_inputs=_count + 1,
+        rule=_unknown_places,
+        settings={k: v for k, v in row_of(f"nn.{_name}").settings.items() if k not in _SCALES},
+        settled=lambda a, s, name=f"nn.{_name}": _enlarged(name, a[0], a[1:], s),
+    )
 
 
 def upsampling(
@@ -812,16 +842,9 @@ def upsampling(
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Call:
-    """Images enlarged by factors, which are numbers or constants."""
-    return make(
-        "nn.upsampling",
-        [data],
-        scale_h=_factor(scale_h),
-        scale_w=_factor(scale_w),
-        layout=layout,
-        method=method,
-        align_corners=align_corners,
-    )
+    """Images enlarged by factors, which are numbers or tensors without axes."""
+    settings = {"layout": layout, "method": method, "align_corners": align_corners}
+    return _enlarged("nn.upsampling", data, [scale_h, scale_w], settings)
 
 
 def upsampling3d(
@@ -833,17 +856,13 @@ def upsampling3d(
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:
-    """Volumes enlarged by factors, which are numbers or constants."""
-    return make(
-        "nn.upsampling3d",
-        [data],
-        scale_d=_factor(scale_d),
-        scale_h=_factor(scale_h),
-        scale_w=_factor(scale_w),
-        layout=layout,
-        method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-    )
+    """Volumes enlarged by factors, which are numbers or tensors without axes."""
+    settings = {
+        "layout": layout,
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+    }
+    return _enlarged("nn.upsampling3d", data, [scale_d, scale_h, scale_w], settings)
 
 
 define(
