@@ -110,13 +110,7 @@ def _strided_slice(
     strides: Sequence[int] | None = None,
     assume_inbound: bool = False,
 ) -> te.Tensor:
-    # topi takes an entry for each leading dimension.
-    extents = topi.utils.get_const_tuple(x.shape)
-    steps = strides or [1] * len(axes)
-    limits = {a % len(extents): limit for a, *limit in zip(axes, begin, end, steps)}
-    whole = [limits.get(k, [0, extent, 1]) for k, extent in enumerate(extents)]
-    low, high, step = (list(column) for column in zip(*whole))
-    return topi.strided_slice(x, low, high, step)
+    return topi.strided_slice(x, begin, end, strides, axes)
 
 
 def relaid(out: te.Tensor, layout: str, wanted: str | None) -> te.Tensor:
