@@ -149,8 +149,10 @@ def te_call(
     prim_func = tir.PrimFunc(
         [*made.params, *free], made.body, made.ret_type, made.buffer_map, made.attrs
     ).without_attr("global_symbol")
-    if attrs:
-        prim_func = prim_func.with_attr(attrs)
+    for key, value in (attrs or {}).items():
+        prim_func = (
+            prim_func.without_attr(key) if value is None else prim_func.with_attr(key, value)
+        )
     gvar = builder.add_func(prim_func, hint)
     infos = [TensorStructInfo([given.outside(e) for e in t.shape], str(t.dtype)) for t in outputs]
     extents = None

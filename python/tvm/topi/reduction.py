@@ -218,12 +218,17 @@ def collapse_sum(x: te.Tensor, target_shape: Sequence[Extent]) -> te.Tensor:
         for k, extent in enumerate(padded)
         if equal_const_int(extent, 1) and not equal_const_int(shape[k], 1)
     ]
-    total = sum(x, summed, keepdims=True) if summed else x
-    if not leading and summed:
-        return total
+    loops = {k: te.reduce_axis((0, shape[k]), name=f"k{k}") for k in summed}
+
+    def read(*indices: Any) -> Any:
+        places = [*([0] * leading), *indices]
+        return x(*(loops.get(k, place) for k, place in enumerate(places)))
+
+    if not loops:
+        return te.compute(target, read, name="T_collapse_sum", tag=tag.INJECTIVE)
     return te.compute(
         target,
-        lambda *i: total(*([0] * leading), *i),
-        name="T_collapse_sum",
-        tag=tag.INJECTIVE,
+        lambda *i: te.sum(read(*i), axis=list(loops.values())),
+        name="T_sum",
+        tag=tag.COMM_REDUCE,
     )

@@ -2,6 +2,7 @@
  * \file create_primfunc.cc
  * \brief A function of blocks from tensors.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/create_primfunc.h>
@@ -20,7 +21,12 @@ namespace te {
 
 namespace {
 
-/*! \brief Reads of tensors become reads of buffers. */
+/*!
+ * \brief Reads of tensors become reads of buffers.
+ *
+ * Comparisons are written with < and <=, so that a computation is one block whichever way round its
+ * author put the operands.
+ */
 class TensorReader final : public tir::ExprMutator {
  public:
   explicit TensorReader(const TensorMap<Buffer>& buffers) : buffers_(buffers) {}
@@ -30,6 +36,12 @@ class TensorReader final : public tir::ExprMutator {
     Array<PrimExpr> indices = op->indices.Map([this](const PrimExpr& e) { return VisitExpr(e); });
     Tensor tensor = Downcast<Tensor>(op->producer);
     return tir::BufferLoad(buffers_.at(tensor), indices);
+  }
+  PrimExpr VisitExpr_(const tir::GTNode* op) override {
+    return tir::LT(VisitExpr(op->b), VisitExpr(op->a));
+  }
+  PrimExpr VisitExpr_(const tir::GENode* op) override {
+    return tir::LE(VisitExpr(op->b), VisitExpr(op->a));
   }
   const TensorMap<Buffer>& buffers_;
 };
@@ -100,6 +112,11 @@ class PrimFuncCreator {
     return unique;
   }
 
+  /*! \brief A domain whose extent is as short as it gets. */
+  Range Simple(const Range& dom) {
+    return Range::FromMinExtent(dom->min, analyzer_.Simplify(dom->extent));
+  }
+
   void AddCompute(const Operation& op, const ComputeOpNode* compute) {
     Array<IterVar> axes;
     Array<Var> loops;
@@ -107,13 +124,17 @@ class PrimFuncCreator {
     Map<Var, PrimExpr> vmap;
     for (const IterVar& iv : op->root_iter_vars()) {
       Var inner("v_" + std::string(iv->var->name_hint), iv->var->dtype);
-      axes.push_back(IterVar(iv->dom, inner, iv->iter_type));
+      axes.push_back(IterVar(Simple(iv->dom), inner, iv->iter_type));
       loops.push_back(iv->var.copy_with_suffix(""));
       loop_values.push_back(loops.back());
       vmap.Set(iv->var, inner);
       if (indices.size() < compute->axis.size()) indices.push_back(inner);
     }
-    // An operation over nothing is one element.
+    if (axes.empty()) {
+      // One element is an axis of one step, since a block of no axes is no place for a loop.
+      axes.push_back(IterVar(Range(0, 1), Var("vi"), tir::kDataPar));
+      loop_values.push_back(IntImm(DataType::Int(32), 0));
+    }
     TensorReader reader(buffers_);
     auto value = [&](const PrimExpr& expr) { return reader(tir::Substitute(expr, vmap)); };
     Stmt body, init;
@@ -199,6 +220,7 @@ class PrimFuncCreator {
     stmts_.push_back(tir::BlockRealize({}, tir::const_true(), block));
   }
 
+  arith::Analyzer analyzer_;
   TensorMap<bool> is_arg_, layout_free_;
   TensorMap<Buffer> buffers_;
   Array<Buffer> allocated_;

@@ -249,7 +249,11 @@ class TouchCollector : public StmtExprVisitor {
         touched_[i].push_back(IntSet::Everything());
         continue;
       }
-      IntSet set = EvalSet(indices[i], domains_, &analyzer_);
+      // An index that no loop moves is one place, and stays as it is written.
+      const bool moves =
+          UsesVar(indices[i], [this](const VarNode* var) { return domains_.count(var) != 0; });
+      IntSet set =
+          moves ? EvalSet(indices[i], domains_, &analyzer_) : IntSet::SinglePoint(indices[i]);
       const PrimExpr index = facts_.empty() ? indices[i] : Substitute(indices[i], values_);
       for (const PrimExpr& fact : facts_) {
         if (std::optional<IntSet> narrower = Bounded(index, fact)) {

@@ -112,13 +112,7 @@ def _strided_slice(
 ) -> te.Tensor:
     if assume_inbound and all(step > 0 for step in strides or ()):
         return _slice_inside(x, axes, begin, end, strides or [1] * len(axes))
-    # topi takes an entry for each leading dimension.
-    extents = topi.utils.get_const_tuple(x.shape)
-    steps = strides or [1] * len(axes)
-    limits = {a % len(extents): limit for a, *limit in zip(axes, begin, end, steps)}
-    whole = [limits.get(k, [0, extent, 1]) for k, extent in enumerate(extents)]
-    low, high, step = (list(column) for column in zip(*whole))
-    return topi.strided_slice(x, low, high, step)
+    return topi.strided_slice(x, begin, end, strides, axes)
 
 
 def _slice_inside(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tvm import error, te, topi
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import error, te, tir, topi
 from tvm.ir import RelayExpr
 from tvm.runtime import DataType
+from tvm.topi.broadcast import read_broadcast
 
 from ..expr import Call
 from .base import make_call
@@ -23,18 +27,19 @@ def integer_limits(dtype: str) -> tuple[int, int]:
     return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
 
 
-def _along(parameter: Parameter, x: te.Tensor, axis: int, dtype: str) -> Parameter:
-    """A scale or zero point of `dtype` in a shape that broadcasts against `x`."""
+def _element(
+    parameter: Parameter, x: te.Tensor, axis: int, indices: Sequence[Any], dtype: str
+) -> tir.PrimExpr:
+    """The scale or zero point of an element of `x`."""
     if not isinstance(parameter, te.Tensor):
-        return parameter
-    shape, rank = topi.utils.get_const_tuple(parameter.shape), len(x.shape)
-    if parameter.dtype != dtype:
-        parameter = topi.cast(parameter, dtype)
-    if len(shape) != 1 or rank == 1:
-        return parameter
-    if shape == (1,):
-        return topi.reshape(parameter, ())
-    return topi.reshape(parameter, (*shape, *[1] * (rank - 1 - axis % rank)))
+        return tir.const(parameter, dtype)
+    shape = topi.utils.get_const_tuple(x.shape)
+    if len(parameter.shape) == 1 and len(shape) > 1:
+        single = topi.utils.equal_const_int(parameter.shape[0], 1)
+        value = parameter(0 if single else indices[axis])
+    else:
+        value = read_broadcast(parameter, indices, shape)
+    return value if parameter.dtype == dtype else value.astype(dtype)
 
 
 def _quantize(
@@ -48,10 +53,15 @@ def _quantize(
         raise error.ValueError(
             f"relax.quantize: no quantised tensors of {out_dtype}; use int8, uint8, int16 or uint16"
         )
-    wide = x if x.dtype == "float32" else topi.cast(x, "float32")
-    whole = topi.round(topi.divide(wide, _along(scale, x, axis, "float32")))
-    shifted = topi.add(whole, _along(zero_point, x, axis, "float32"))
-    return topi.cast(topi.clip(shifted, *integer_limits(out_dtype)), out_dtype)
+    least, most = (tir.const(limit, "float32") for limit in integer_limits(out_dtype))
+
+    def quantized(*i: Any) -> tir.PrimExpr:
+        value = x(*i) if x.dtype == "float32" else x(*i).astype("float32")
+        whole = tir.nearbyint(value / _element(scale, x, axis, i, "float32"))
+        shifted = whole + _element(zero_point, x, axis, i, "float32")
+        return tir.max(tir.min(shifted, most), least).astype(out_dtype)
+
+    return te.compute(x.shape, quantized, name="T_quantize", tag=topi.tag.BROADCAST)
 
 
 def _dequantize(
@@ -63,9 +73,13 @@ def _dequantize(
 ) -> te.Tensor:
     if not str(x.dtype).startswith(("int", "uint")):
         raise error.ValueError(f"relax.dequantize: quantised tensors are integers, not {x.dtype}")
-    centred = topi.subtract(topi.cast(x, "int32"), _along(zero_point, x, axis, "int32"))
-    value = topi.multiply(topi.cast(centred, "float32"), _along(scale, x, axis, "float32"))
-    return value if out_dtype == "float32" else topi.cast(value, out_dtype)
+
+    def dequantized(*i: Any) -> tir.PrimExpr:
+        centred = x(*i).astype("int32") - _element(zero_point, x, axis, i, "int32")
+        value = centred.astype("float32") * _element(scale, x, axis, i, "float32")
+        return value if out_dtype == "float32" else value.astype(out_dtype)
+
+    return te.compute(x.shape, dequantized, name="T_dequantize", tag=topi.tag.BROADCAST)
 
 
 register("quantize", _quantize, OpPattern.BROADCAST)

@@ -52,7 +52,7 @@ def _arange(start: Any, end: Any, step: Any, dtype: str) -> te.Tensor:
     if all(isinstance(v, (bool, int, float)) for v in (start, end, step)):
         count: Any = max(0, -int((start - end) // step))
     else:
-        count = tir.floordiv(end - start + step - 1, step)
+        count = topi.utils.simplify(tir.floordiv(end - start + step - 1, step))
     first, gap = (
         v.astype(wide) if isinstance(v, tir.PrimExpr) else tir.const(v, wide) for v in (start, step)
     )
@@ -186,9 +186,18 @@ def _variance(
     difference = topi.subtract(x, topi.mean(x, axes, keepdims=True))
     total = topi.sum(topi.multiply(difference, difference), axes, keepdims)
     count = topi.utils.prod(topi.utils.get_const_tuple(x.shape)[k] for k in axes)
-    least = tir.const(0, x.dtype)
     samples = tir.const(count, x.dtype) if isinstance(count, int) else count.astype(x.dtype)
-    return topi.divide(total, tir.max(samples - tir.const(correction, x.dtype), least))
+    if not correction:
+        return topi.divide(total, samples)
+    fewer = samples - tir.const(correction, x.dtype)
+    return topi.divide(total, tir.max(fewer, tir.const(0, x.dtype)))
+
+
+def _at_least(high: Any, low: Any, distance: int) -> Any:
+    """That two indices are at least that far apart, without negative numbers."""
+    if distance == 1:
+        return low < high
+    return low + distance <= high if distance > 0 else low <= high + -distance
 
 
 def _triangle(keep_upper: bool) -> Callable[..., te.Tensor]:
@@ -197,8 +206,8 @@ def _triangle(keep_upper: bool) -> Callable[..., te.Tensor]:
         value = tir.const(fill, x.dtype)
 
         def read(*i: Any) -> Any:
-            column, row = i[-1], i[-2] + k
-            return tir.Select(column >= row if keep_upper else column <= row, x(*i), value)
+            low, high = (i[-2], i[-1]) if keep_upper else (i[-1], i[-2])
+            return tir.Select(_at_least(high, low, k if keep_upper else -k), x(*i), value)
 
         return te.compute(x.shape, read, name="T_triangle", tag=topi.tag.ELEMWISE)
 

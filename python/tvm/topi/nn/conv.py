@@ -151,7 +151,9 @@ def _convolve(
         check_channels(name, extents["C"], kernel["I"], kernel["O"], groups)
         filters = kernel["O"]
     padded = pad_spatial(data, data_layout, pads[:rank], pads[rank:])
-    loops = kernel_loops(kernel, with_channels=groups is not None)
+    # Sums run over the dimensions in the order in which the data has them.
+    order = ["I" if letter == "C" else letter for letter in data_layout if letter != "N"]
+    loops = kernel_loops({d: kernel[d] for d in order}, with_channels=groups is not None)
     scale = {d: (strides[k], dilations[k]) for k, d in enumerate(letters)}
     dtype = out_dtype or data.dtype
 

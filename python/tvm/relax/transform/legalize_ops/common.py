@@ -31,6 +31,7 @@ _KERNEL_NAMES = {
     "permute_dims": "transpose",
     "astype": "cast",
     "flatten": "reshape",
+    "leakyrelu": "leaky_relu",
     "full_like": "full",
     "ones_like": "ones",
     "zeros_like": "zeros",
@@ -119,7 +120,11 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
             settings["dtype"] = str(call.struct_info.dtype)
     compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
     hint = f"tir_{short}" if short in _PREFIXED else _KERNEL_NAMES.get(short, short)
-    result = builder.call_te(compute, *operands, primfunc_name_hint=hint, **settings)
+    # Which operands are weights that may be laid out anew, the graph knows.
+    unmarked = {"layout_free_buffers": None}
+    result = builder.call_te(
+        compute, *operands, primfunc_name_hint=hint, primfunc_attrs=unmarked, **settings
+    )
     info = call.struct_info
     if isinstance(info, TupleStructInfo) and len(info.fields) == 1:
         # A kernel of one result gives that, and no tuple.

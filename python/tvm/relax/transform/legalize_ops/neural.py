@@ -8,6 +8,7 @@ from typing import Any
 from tvm import error, te, tir, topi
 
 from ...op.computations import relaid
+from ...op.precision import computed_in_float32
 
 __all__ = ["NEURAL_FUNCTIONS"]
 
@@ -118,6 +119,32 @@ def _attention(
     return topi.transpose(apart, [0, 2, 1, 3])
 
 
+def _log_softmax(data: te.Tensor, axis: int = -1) -> te.Tensor:
+    """Logarithm of the softmax, without memory for exponentials of single elements."""
+    at = topi.utils.normalize_axis(axis, len(data.shape))
+    shape = topi.utils.get_const_tuple(data.shape)
+    k, j = (te.reduce_axis((0, shape[at]), name=name) for name in ("k", "k"))
+    kept = shape[:at] + shape[at + 1 :]
+
+    def others(indices: Sequence[Any]) -> Sequence[Any]:
+        return indices[:at] + indices[at + 1 :]
+
+    largest = te.compute(
+        kept, lambda *i: te.max(data(*i[:at], k, *i[at:]), axis=k), name="T_softmax_maxelem"
+    )
+    total = te.compute(
+        kept,
+        lambda *i: te.sum(tir.exp(data(*i[:at], j, *i[at:]) - largest(*i)), axis=j),
+        name="T_softmax_expsum",
+    )
+    return te.compute(
+        shape,
+        lambda *i: data(*i) - largest(*others(i)) - tir.log(total(*others(i))),
+        name="T_log_softmax",
+        attrs={"axis": at},
+    )
+
+
 def _einsum(operands: Sequence[te.Tensor], subscripts: str) -> te.Tensor:
     return topi.einsum(subscripts, *operands)
 
@@ -131,6 +158,7 @@ NEURAL_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relax.nn.avg_pool3d": _pool(3, "avg"),
     "relax.nn.adaptive_avg_pool1d": _adaptive_pool(1),
     "relax.nn.adaptive_avg_pool3d": _adaptive_pool(3),
+    "relax.nn.log_softmax": computed_in_float32(_log_softmax),
     "relax.nn.attention": _attention,
     "relax.nn.attention_bias": _attention,
     "relax.einsum": _einsum,

@@ -9,6 +9,7 @@ from tvm import te, tir, topi
 
 from ...op import op_spec
 from ...op.tensor_computations import position_of
+from . import moves, products
 
 __all__ = ["SHAPE_ONLY", "TE_FUNCTIONS"]
 
@@ -18,12 +19,6 @@ def _filled(value: float) -> Callable[..., te.Tensor]:
         return topi.full(shape, dtype, tir.const(value, dtype))
 
     return compute
-
-
-def _repeat(data: te.Tensor, repeats: int, axis: int | None = None) -> te.Tensor:
-    if axis is None:
-        data, axis = topi.reshape(data, [topi.utils.prod(data.shape)]), 0
-    return topi.repeat(data, repeats, axis)
 
 
 def _std(data: te.Tensor, axis: Any = None, keepdims: bool = False) -> te.Tensor:
@@ -51,7 +46,17 @@ TE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relax.ones_like": _filled(1),
     "relax.zeros_like": _filled(0),
     "relax.full_like": op_spec("relax.full").compute,
-    "relax.repeat": _repeat,
+    "relax.reshape": moves.reshape,
+    "relax.flatten": moves.flatten,
+    "relax.repeat": moves.repeat,
+    "relax.tile": moves.tile,
+    "relax.flip": moves.flip,
+    "relax.concat": moves.concat,
+    "relax.take": moves.take,
+    "relax.matmul": products.matmul,
+    "relax.nn.conv1d": products.convolution(topi.nn.conv1d, "NCW"),
+    "relax.nn.conv2d": products.convolution(topi.nn.conv2d, "NCHW"),
+    "relax.nn.conv3d": products.convolution(topi.nn.conv3d, "NCDHW"),
     "relax.square": _square,
     "relax.std": _std,
     "relax.ewise_fma": _fused_multiply_add,
