@@ -233,10 +233,33 @@ class Reader : public StmtExprVisitor {
 
   void VisitStmt_(const IfThenElseNode* op) override {
     // Guards of tiles at the border hold nearly always; both arms of other branches count.
-    VisitStmt(op->then_case);
     const auto* call = op->condition.as<CallNode>();
     bool guard = call && call->op.same_as(builtin::likely());
+    const PrimExpr around = share_;
+    if (guard) LimitShare(call->args[0]);
+    VisitStmt(op->then_case);
+    share_ = around;
     if (op->else_case.defined() && !guard) VisitStmt(op->else_case);
+  }
+
+  // Takes trips that a guard of the last tile leaves out off the share of those that run.
+  void LimitShare(const PrimExpr& guard) {
+    if (const auto* both = guard.as<AndNode>()) {
+      LimitShare(both->a);
+      LimitShare(both->b);
+      return;
+    }
+    const auto* less = guard.as<LTNode>();
+    if (less == nullptr) return;
+    const PrimExpr index = analyzer().Simplify(less->a);
+    Map<Var, PrimExpr> first;
+    for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
+    const PrimExpr inside = analyzer().Simplify(less->b - Substitute(index, first));
+    const PrimExpr all = analyzer().Simplify(IndexExtent(index, loops_));
+    if (!is_positive_const(inside) || analyzer().CanProve(all <= inside)) return;
+    const PrimExpr share =
+        min(div(ToReal(inside), ToReal(all)), make_const(DataType::Float(64), 1));
+    share_ = share_.defined() ? share_ * share : share;
   }
 
   void VisitStmt_(const BufferRealizeNode* op) override {
@@ -266,6 +289,7 @@ class Reader : public StmtExprVisitor {
     store.loops = loops_;
     store.kernel = kernel_;
     store.auto_unroll_max_step = unroll_step_;
+    store.share = share_;
     std::vector<AccessInfo>& accesses = store.accesses;
     accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}, {}});
     PostOrderVisit(op->value, [&](const ObjectRef& node) {
@@ -483,6 +507,8 @@ class Reader : public StmtExprVisitor {
   ReboundThreads rebound_;
   int kernel_ = -1, num_kernels_ = 0;
   PrimExpr unroll_step_ = IntImm(DataType::Int(32), 0);
+  // See StoreInfo::share.
+  PrimExpr share_;
 };
 
 }  // namespace

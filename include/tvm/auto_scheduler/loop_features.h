@@ -67,7 +67,7 @@ struct StoreFacts {
   StoreFacts(const LoopProgram& program, const StoreInfo& store, const MachineFacts& machine);
 
   /*! \brief How often the store runs. */
-  const PrimExpr& trips() const { return outer.back(); }
+  PrimExpr trips() const;
   double ops(OpKind kind) const { return op_counts[static_cast<size_t>(kind)]; }
 
   const LoopProgram& program;

@@ -62,6 +62,9 @@ struct StoreInfo {
   std::vector<LoopRef> loops;  // outermost first
   std::vector<AccessInfo> accesses;
   PrimExpr auto_unroll_max_step;
+  /*! \brief Part of the trips of all loops, float64, in which guards of the last tiles let it run;
+   *         undefined where none is around it. */
+  PrimExpr share;
   /*! \brief Number of the kernel that it belongs to, -1 on the host. */
   int kernel = -1;
 };

@@ -128,9 +128,9 @@ class BufferAnalyzer {
     }
     out->stride = reported;
     // All trips of the skipped loops stay on one element.
-    skipped = Choose(searching, store_.trips(), skipped);
+    skipped = Choose(searching, store_.outer.back(), skipped);
     PrimExpr part = min(RealConst(1), stride * RealConst(width / store_.machine.cache_line_bytes));
-    out->lines = max(div(store_.trips(), max(skipped, RealConst(1))) * part, RealConst(1));
+    out->lines = max(div(store_.outer.back(), max(skipped, RealConst(1))) * part, RealConst(1));
   }
 
   // Bytes of a contiguous run: the last dimensions as far as they are touched as a whole, times

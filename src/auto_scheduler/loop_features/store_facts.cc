@@ -174,5 +174,9 @@ StoreFacts::StoreFacts(const LoopProgram& program, const StoreInfo& store,
   op_counts = CountOps(store.value);
 }
 
+PrimExpr StoreFacts::trips() const {
+  return store.share.defined() ? outer.back() * store.share : outer.back();
+}
+
 }  // namespace auto_scheduler
 }  // namespace tvm

@@ -162,14 +162,25 @@ def products(form: str) -> list[te.Tensor]:
     return [a, b, topi.nn.batch_matmul(a, b, transpose_b=form == "NT")]
 
 
+def last_tiles() -> list[te.Tensor]:
+    """Rows of which no divisor is a tile that fills the registers."""
+    a, b = te.placeholder((19, 4), name="a"), te.placeholder((32, 4), name="b")
+    return [a, b, topi.nn.relu(topi.nn.dense(a, b))]
+
+
 def tasks() -> dict[str, auto_scheduler.SearchTask]:
     found = {name: make_task(name) for name in ("dense", "conv1x1", "chain", "two_matmuls")}
     for form in ("NN", "NT"):
         found[form] = auto_scheduler.SearchTask(compute_dag=products(form), target="llvm")
+    found["last_tiles"] = auto_scheduler.SearchTask(
+        compute_dag=last_tiles(), target="llvm -mcpu=znver4 -num-cores=1"
+    )
     return found
 
 
-@pytest.mark.parametrize("name", ["dense", "conv1x1", "chain", "two_matmuls", "NN", "NT"])
+@pytest.mark.parametrize(
+    "name", ["dense", "conv1x1", "chain", "two_matmuls", "NN", "NT", "last_tiles"]
+)
 def test_features_are_what_running_the_program_counts(name):
     task = tasks()[name]
     sketches, failures = sketches_of(task)
