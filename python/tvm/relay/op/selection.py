@@ -505,7 +505,8 @@ def _numpy_segment_sum(arrays: Sequence[Any], s: Mapping[str, Any]) -> Any:
     data, ids = arrays[:2]
     count = int(arrays[2]) if len(arrays) > 2 else s["num_segments"] or int(ids.max()) + 1
     result = np.zeros((count, *data.shape[1:]), data.dtype)
-    np.add.at(result, ids, data)
+    # Slices behind those that have a segment are in none.
+    np.add.at(result, ids, data[: len(ids)])
     return result
 
 
