@@ -149,3 +149,35 @@ def test_products_of_unknown_shapes_and_constant_factors():
     image = relay.var("image", shape=(1, 2, 3, 4))
     call = relay.nn.upsampling(image, relay.const(2), 3.0)
     assert list(relay.testing.run_infer_type(call).checked_type.concrete_shape) == [1, 2, 6, 12]
+
+
+def test_slopes_of_channels_follow_the_layout():
+    x, w, slope = (relay.var(n, shape=s) for n, s in
+                   (("x", (1, 8, 6, 6)), ("w", (8, 8, 3, 3)), ("slope", (8,))))  # fmt: skip
+    y = relay.nn.prelu(relay.nn.conv2d(x, w, channels=8, kernel_size=3), slope)
+    func = relay.Function([x, w, slope], relay.nn.conv2d(y, w, channels=8, kernel_size=3))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    data, weight, factors = values(func)
+    found = relay.create_executor("graph", mod=mod).evaluate()(data, weight, factors).numpy()
+    plain = relay.nn.conv2d(x, w, channels=8, kernel_size=3)
+    before = relay.create_executor().evaluate(relay.Function([x, w], plain))
+    rows = before(data, weight).numpy()
+    bent = np.where(rows > 0, rows, rows * factors[:, None, None])
+    small = relay.var("x", shape=(1, 8, 4, 4))
+    last = relay.Function([small, w], relay.nn.conv2d(small, w, channels=8, kernel_size=3))
+    expected = relay.create_executor().evaluate(last)(bent, weight).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_may_be_left_in_their_layout():
+    x, w = relay.var("x", shape=(1, 8, 6, 6)), relay.var("w", shape=(8, 8, 3, 3))
+    y = relay.nn.conv2d(x, w, channels=8, kernel_size=3)
+    func = relay.Function([x, w], relay.nn.conv2d(y, w, channels=8, kernel_size=3))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    convert = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    with relay.transform.LayoutConfig(skip_layers=[0]) as config:
+        text = convert(mod).astext()
+    assert config.skip_counter == 2 and relay.transform.LayoutConfig.current is None
+    assert text.count('data_layout="NHWC"') == 1
+    first, second = (line for line in text.splitlines() if "nn.conv2d(" in line)
+    assert "NHWC" not in first and "NHWC" in second
