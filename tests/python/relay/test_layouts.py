@@ -181,3 +181,29 @@ def test_layers_may_be_left_in_their_layout():
     assert text.count('data_layout="NHWC"') == 1
     first, second = (line for line in text.splitlines() if "nn.conv2d(" in line)
     assert "NHWC" not in first and "NHWC" in second
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("behind", ["add", "concatenate", "pool"])
+def test_quantised_networks_follow_the_layout(behind, per_channel):
+    const, qnn = relay.const, relay.qnn.op
+    x = relay.var("x", shape=(1, 4, 6, 6), dtype="int8")
+    w = relay.var("w", shape=(8, 4, 3, 3), dtype="int8")
+    scales = const(np.linspace(0.5, 1, 8).astype("float32")) if per_channel else const(1.0)
+    y = qnn.conv2d(x, w, const(1), const(0), const(1.0), scales, channels=8, kernel_size=(3, 3),
+                   padding=(1, 1))  # fmt: skip
+    y = qnn.requantize(y, scales, const(0), const(20.0), const(2), out_dtype="int8", axis=1)
+    if behind == "add":
+        y = qnn.add(y, y, *[const(20.0), const(2)] * 2, const(30.0), const(1))
+    elif behind == "concatenate":
+        y = qnn.concatenate([y, y], [const(20.0)] * 2, [const(2)] * 2, const(25.0), const(1), 1)
+    else:
+        y = relay.nn.relu(qnn.dequantize(relay.nn.max_pool2d(y, (2, 2)), const(20.0), const(2)))
+    before = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, w], y)))
+    after = relay.transform.ConvertLayout({"qnn.conv2d": ["NHWC", "default"]})(before)
+    assert transforms(after) == 3 and 'data_layout="NHWC"' in after.astext()
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-9, 9, [int(e) for e in p.type_annotation.shape]).astype("int8")
+              for p in (x, w)]  # fmt: skip
+    found = [relay.create_executor("graph", mod=m).evaluate()(*arrays) for m in (before, after)]
+    np.testing.assert_array_equal(found[0].numpy(), found[1].numpy())

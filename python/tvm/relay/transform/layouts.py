@@ -263,14 +263,14 @@ def _converted(call: Call, args: Sequence[RelayExpr], desired: Sequence[str]) ->
         data = desired[0] if desired[0] != "default" else s["data_layout"]
         kernel = desired[1] if len(desired) > 1 else "default"
         if kernel == "default":
-            table = _KERNELS.get(name, {})
+            table = _KERNELS.get(name.replace("qnn.", "nn."), {})
             if data not in table:
                 raise error.ValueError(
                     f"relay.ConvertLayout: {name} in layout {data} needs a layout of its weights; "
                     f"give it behind {data}"
                 )
             kernel = table[data]
-            if name == "nn.conv2d" and data == "NHWC" and _is_depthwise(
+            if name in ("nn.conv2d", "qnn.conv2d") and data == "NHWC" and _is_depthwise(
                 s, call.args[0].checked_type
             ):  # fmt: skip
                 kernel = "HWOI"
