@@ -1,7 +1,7 @@
 /*!
  * \file src/relay/value.cc
- * \brief What interpreted programs give that runtime containers do not say: how a value of a defined
- * type was made, and cells.
+ * \brief What interpreted programs give that runtime containers do not say: how a value of a
+ * defined type was made, and cells.
  */
 #include <tvm/ir/adt.h>
 #include <tvm/runtime/registry.h>

@@ -133,8 +133,8 @@ class FuncType(Type):
         self,
         arg_types: Sequence[Type],
         ret_type: Type,
-        type_params: Sequence[TypeVar] = (),
+        type_params: Sequence[TypeVar] | None = (),
     ) -> None:
         self.__init_handle_by_constructor__(
-            _ffi_api.FuncType, list(arg_types), ret_type, list(type_params)
+            _ffi_api.FuncType, list(arg_types), ret_type, list(type_params or ())
         )

@@ -22,7 +22,9 @@ def test_regions_of_fake_quantization_are_counted():
     first = relay.qnn.op.quantize(relay.nn.relu(conv), one, zero)
     again = relay.nn.max_pool2d(relay.qnn.op.dequantize(first, one, zero))
     both = relay.concatenate([relay.reshape(again, (-1,)), relay.reshape(again, (-1,))], 0)
-    found = relay.analysis.list_fake_quantized_op(_typed(relay.qnn.op.quantize(both, one, zero)))
+    found = relay.analysis.list_fake_quantized_op_freqs(
+        _typed(relay.qnn.op.quantize(both, one, zero))
+    )
     assert found == {
         "nn.conv2d": 1, "nn.relu": 1, "nn.max_pool2d": 1, "reshape": 2, "concatenate": 1,
     }  # fmt: skip
@@ -33,9 +35,9 @@ def test_a_region_that_reads_real_numbers_is_none():
     one, zero = relay.const(0.5), relay.const(0)
     mixed = relay.add(relay.qnn.op.dequantize(x, one, zero), y)
     func = _typed(relay.qnn.op.quantize(mixed, one, zero))
-    assert relay.analysis.list_fake_quantized_op(func) == {}
+    assert relay.analysis.list_fake_quantized_op_freqs(func) == {}
     plain = _typed(relay.qnn.op.quantize(relay.const(np.ones(3, "float32")), one, zero))
-    assert relay.analysis.list_fake_quantized_op(plain) == {}
+    assert relay.analysis.list_fake_quantized_op_freqs(plain) == {}
 
 
 def test_fused_functions_are_extracted_once_each():

@@ -72,6 +72,12 @@ R = real(X, 0.1, 3)
         relay.nn.pad(R, [(0, 0), (0, 0), (1, 1), (1, 1)], 1.0),
         relay.transpose(relay.nn.relu(R), (0, 2, 3, 1)),
         relay.tanh(R),
+        relay.maximum(R, real(var("y", 6), 0.2, -1)),
+        relay.minimum(R, relay.const(np.float32(1.5))),
+        relay.nn.upsampling(R, 2, 2),
+        relay.image.resize2d(R, (3, 12), method="nearest_neighbor"),
+        relay.take(R, relay.const([1, 0]), axis=1),
+        relay.topk(R, 2, ret_type="values"),
         relay.nn.leaky_relu(R, 0.1),
         R + relay.nn.relu(R),
         R * real(var("y", 6), 0.2, -1),
@@ -80,7 +86,8 @@ R = real(X, 0.1, 3)
         relay.concatenate([R, real(var("y", 1, 2, 6, 6), 0.2)], 1),
     ],
     ids=["reshape", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "mean", "relu", "clip", "pad",
-         "transpose", "tanh", "leaky_relu", "add", "multiply", "subtract", "split", "concatenate"],
+         "transpose", "tanh", "maximum", "minimum", "upsampling", "resize", "take", "topk",
+         "leaky_relu", "add", "multiply", "subtract", "split", "concatenate"],
 )  # fmt: skip
 def test_operators_compute_with_integers(expr):
     converted(stored(expr, 0.15, -7))

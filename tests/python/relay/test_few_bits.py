@@ -343,3 +343,10 @@ def test_weights_are_stored_transposed():
 def test_as_many_shapes_as_names():
     with pytest.raises(ValueError, match="1 names, but 2 shapes"):
         relay.transform.DenseToSparse(["w"], [[1, 2, 4, 3, 2], [1]])
+
+
+def test_products_of_open_sizes_have_a_type():
+    m, k = tvm.te.size_var("m"), tvm.te.size_var("k")
+    x, w = relay.var("x", shape=(m, k), dtype="int16"), relay.var("w", shape=(32, k), dtype="int16")
+    typed = relay.testing.run_infer_type(relay.nn.bitserial_dense(x, w, units=32))
+    assert typed.checked_type == relay.TensorType((m, 32), "int16")

@@ -149,3 +149,61 @@ def test_products_of_unknown_shapes_and_constant_factors():
     image = relay.var("image", shape=(1, 2, 3, 4))
     call = relay.nn.upsampling(image, relay.const(2), 3.0)
     assert list(relay.testing.run_infer_type(call).checked_type.concrete_shape) == [1, 2, 6, 12]
+
+
+def test_slopes_of_channels_follow_the_layout():
+    x, w, slope = (relay.var(n, shape=s) for n, s in
+                   (("x", (1, 8, 6, 6)), ("w", (8, 8, 3, 3)), ("slope", (8,))))  # fmt: skip
+    y = relay.nn.prelu(relay.nn.conv2d(x, w, channels=8, kernel_size=3), slope)
+    func = relay.Function([x, w, slope], relay.nn.conv2d(y, w, channels=8, kernel_size=3))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    data, weight, factors = values(func)
+    found = relay.create_executor("graph", mod=mod).evaluate()(data, weight, factors).numpy()
+    plain = relay.nn.conv2d(x, w, channels=8, kernel_size=3)
+    before = relay.create_executor().evaluate(relay.Function([x, w], plain))
+    rows = before(data, weight).numpy()
+    bent = np.where(rows > 0, rows, rows * factors[:, None, None])
+    small = relay.var("x", shape=(1, 8, 4, 4))
+    last = relay.Function([small, w], relay.nn.conv2d(small, w, channels=8, kernel_size=3))
+    expected = relay.create_executor().evaluate(last)(bent, weight).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_may_be_left_in_their_layout():
+    x, w = relay.var("x", shape=(1, 8, 6, 6)), relay.var("w", shape=(8, 8, 3, 3))
+    y = relay.nn.conv2d(x, w, channels=8, kernel_size=3)
+    func = relay.Function([x, w], relay.nn.conv2d(y, w, channels=8, kernel_size=3))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    convert = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    with relay.transform.LayoutConfig(skip_layers=[0]) as config:
+        text = convert(mod).astext()
+    assert config.skip_counter == 2 and relay.transform.LayoutConfig.current is None
+    assert text.count('data_layout="NHWC"') == 1
+    first, second = (line for line in text.splitlines() if "nn.conv2d(" in line)
+    assert "NHWC" not in first and "NHWC" in second
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("behind", ["add", "concatenate", "pool"])
+def test_quantised_networks_follow_the_layout(behind, per_channel):
+    const, qnn = relay.const, relay.qnn.op
+    x = relay.var("x", shape=(1, 4, 6, 6), dtype="int8")
+    w = relay.var("w", shape=(8, 4, 3, 3), dtype="int8")
+    scales = const(np.linspace(0.5, 1, 8).astype("float32")) if per_channel else const(1.0)
+    y = qnn.conv2d(x, w, const(1), const(0), const(1.0), scales, channels=8, kernel_size=(3, 3),
+                   padding=(1, 1))  # fmt: skip
+    y = qnn.requantize(y, scales, const(0), const(20.0), const(2), out_dtype="int8", axis=1)
+    if behind == "add":
+        y = qnn.add(y, y, *[const(20.0), const(2)] * 2, const(30.0), const(1))
+    elif behind == "concatenate":
+        y = qnn.concatenate([y, y], [const(20.0)] * 2, [const(2)] * 2, const(25.0), const(1), 1)
+    else:
+        y = relay.nn.relu(qnn.dequantize(relay.nn.max_pool2d(y, (2, 2)), const(20.0), const(2)))
+    before = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, w], y)))
+    after = relay.transform.ConvertLayout({"qnn.conv2d": ["NHWC", "default"]})(before)
+    assert transforms(after) == 3 and 'data_layout="NHWC"' in after.astext()
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-9, 9, [int(e) for e in p.type_annotation.shape]).astype("int8")
+              for p in (x, w)]  # fmt: skip
+    found = [relay.create_executor("graph", mod=m).evaluate()(*arrays) for m in (before, after)]
+    np.testing.assert_array_equal(found[0].numpy(), found[1].numpy())

@@ -36,6 +36,8 @@ def simplified(expr):
         (relay.reshape(relay.reshape(X, (6, 4)), (3, 8)), ["reshape"]),
         (relay.reshape(relay.reshape(X, (6, 4)), (2, 3, 4)), []),
         (relay.squeeze(relay.expand_dims(X, 0)), ["expand_dims", "squeeze"]),
+        (relay.clip(BYTES, -128, 127), []),
+        (relay.clip(BYTES, -127, 127), ["clip"]),
         (relay.reshape(relay.squeeze(relay.expand_dims(X, 0)), (24,)), ["reshape"]),
         (relay.transpose(relay.transpose(X, (0, 2, 1)), (0, 2, 1)), []),
         (relay.transpose(relay.transpose(X), (1, 0, 2)), ["transpose"]),

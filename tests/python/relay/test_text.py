@@ -141,3 +141,12 @@ def test_attributes_are_numbers_however_they_are_given():
     tvm.ir.assert_structural_equal(func, same)
     mod = tvm.IRModule.from_expr(func)
     tvm.ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+
+
+def test_numbers_without_an_end_are_written_and_read():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.clip(x, -np.inf, np.inf))
+    assert "a_min=-inff" in mod.astext()
+    tvm.ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+    with pytest.raises(tvm.error.DiagnosticError, match="two parameters %x"):
+        relay.parse("def @main(%x: int32, %x: int32) { %x }")

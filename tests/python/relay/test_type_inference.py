@@ -67,3 +67,40 @@ def test_a_variable_of_unknown_type_is_reported():
 def test_shape_and_annotation_together_are_refused():
     with pytest.raises(ValueError, match="not both"):
         relay.var("x", relay.TensorType((1,)), shape=(1,))
+
+
+def test_generic_functions_are_values_of_each_of_their_types():
+    a, b = relay.TypeVar("a"), relay.TypeVar("b")
+    x, f, y = relay.Var("x", a), relay.Var("f", relay.FuncType([b], b)), relay.Var("y", b)
+    same = relay.Function([x], x, a, [a])
+    applied = relay.Function([f, y], f(y), b, [b])
+    assert run_infer_type(applied(same, relay.const(0))).checked_type == relay.scalar_type("int32")
+    given = run_infer_type(relay.Function([], same, relay.FuncType([b], b), [b]))
+    assert given.checked_type == relay.FuncType([], relay.FuncType([b], b), [b])
+    choice, z = relay.FuncType([], relay.scalar_type("bool")), relay.Var("z")
+    c, either = relay.Var("c", choice), relay.Function([z], z)
+    chosen = relay.Function([c], relay.If(c(), same, either), relay.FuncType([b], b), [b])
+    assert run_infer_type(chosen).checked_type.ret_type == relay.FuncType([b], b)
+
+
+def test_variables_are_what_results_ask_for():
+    number = relay.scalar_type("int32")
+    x, f = relay.Var("x", number), relay.Var("f")
+    typed = run_infer_type(relay.Function([x, f], f(x), number))
+    assert typed.checked_type == relay.FuncType([number, relay.FuncType([number], number)], number)
+    y, z = relay.Var("y"), relay.Var("z")
+    both = relay.Function([y, z], relay.Tuple([y, z]), relay.TupleType([number, number]))
+    assert list(run_infer_type(both).checked_type.arg_types) == [number, number]
+
+
+def test_operators_of_users_may_name_a_rule_for_their_type():
+    for name, count in (("Identity", 1), ("Broadcast", 2), ("BroadcastComp", 2)):
+        op = relay.op.get(f"mine.{name}") if tvm.ir.Op.exists(f"mine.{name}") else (
+            tvm.ir.op.register_op(f"mine.{name}"))  # fmt: skip
+        op.set_num_inputs(count).add_type_rel(name)
+        args = [relay.var(f"v{k}", shape=s) for k, s in enumerate([(3, 1), (2,)][:count])]
+        type_ = run_infer_type(relay.Call(op, args)).checked_type
+        assert [int(e) for e in type_.shape] == ([3, 1] if count == 1 else [3, 2])
+        assert str(type_.dtype) == ("bool" if name == "BroadcastComp" else "float32")
+        assert op.num_inputs == count
+    assert relay.op.get("add").support_level == 1 and relay.op.get("round").support_level == 3

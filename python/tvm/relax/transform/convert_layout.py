@@ -86,7 +86,8 @@ class _NHWCConverter(FunctionRewriter):
         if name == "relax.nn.dense" and value.args[0] in self._flat:
             return self._dense(value)
         if _is_layout_free(value):
-            return self._elementwise(value)
+            along = op.attrs_of(value).get("axis")
+            return self._elementwise(value) if along is None else self._along(value, along)
         return value
 
     def _bind(self, var: Var, value: RelayExpr) -> Var:
@@ -196,6 +197,15 @@ class _NHWCConverter(FunctionRewriter):
         args = [self._spread_in_nhwc(arg) for arg in call.args]
         name = str(call.op.name).removeprefix("relax.")
         return self._from_nhwc(op.make_call(name, *args, **op.attrs_of(call)))
+
+    def _along(self, call: Call, axis: int) -> RelayExpr:
+        """Element by element, with vectors along a dimension that the call names."""
+        data, *vectors = call.args
+        if not self._has_nhwc(data) or any(len(static_shape(v.struct_info)) != 1 for v in vectors):
+            return call
+        settings = {**op.attrs_of(call), "axis": _TO_NHWC.index(axis % 4)}
+        name = str(call.op.name).removeprefix("relax.")
+        return self._from_nhwc(op.make_call(name, self._in_nhwc(data), *vectors, **settings))
 
     def _spread_in_nhwc(self, arg: RelayExpr) -> RelayExpr:
         """An operand of a broadcasting operator whose other operand is in NHWC."""

@@ -12,7 +12,7 @@ from .of_builds import (
     extract_fused_functions,
     get_calibration_data,
 )
-from .quantized_regions import list_fake_quantized_op
+from .quantized_regions import list_fake_quantized_op_freqs
 from .sparse_weights import search_fc_transpose
 from .unmatched import unmatched_cases
 from .variables import *

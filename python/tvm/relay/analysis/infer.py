@@ -124,6 +124,7 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
             return TupleType([unified(where, x, y) for x, y in zip(a.fields, b.fields)])
     elif isinstance(a, FuncType) and isinstance(b, FuncType):
         if len(a.arg_types) == len(b.arg_types):
+            a, b = _of_same_params(a, b)
             args = [unified(where, x, y) for x, y in zip(a.arg_types, b.arg_types)]
             return FuncType(args, unified(where, a.ret_type, b.ret_type), list(a.type_params))
     elif isinstance(a, RefType) and isinstance(b, RefType):
@@ -134,6 +135,28 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
     elif a == b:
         return a
     raise error.TypeError(f"{where}: a value of type {b} where one of type {a} is expected")
+
+
+def _of_same_params(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
+    """Two types of functions with the type parameters of the first, or where only one is generic,
+    with none: its instance for the types of the other."""
+    if len(a.type_params) == len(b.type_params):
+        renamed = _Bindings(list(b.type_params))
+        renamed.values.update(zip(b.type_params, a.type_params))
+        args = [renamed.apply(t) for t in b.arg_types]
+        return a, FuncType(args, renamed.apply(b.ret_type), list(a.type_params))
+    if len(a.type_params):
+        return (a, b) if len(b.type_params) else (_instance(a, b), b)
+    return a, _instance(b, a)
+
+
+def _instance(generic: FuncType, wanted: FuncType) -> FuncType:
+    """A generic type of functions for the types of one that is not."""
+    found = _Bindings(list(generic.type_params))
+    for own, given in zip(generic.arg_types, wanted.arg_types):
+        found.match(own, given)
+    found.match(generic.ret_type, wanted.ret_type)
+    return FuncType([found.apply(t) for t in generic.arg_types], found.apply(generic.ret_type), [])
 
 
 def _applied(type_: Any) -> Any:
@@ -159,6 +182,10 @@ def _generalised(a: Type, b: Type) -> Type:
     elif isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
         return TupleType([_generalised(x, y) for x, y in zip(a.fields, b.fields)])
     return unified("relay.If", a, b)
+
+
+def _is_monomorphic(expr: RelayExpr) -> bool:
+    return isinstance(expr, Function) and not len(expr.type_params)
 
 
 def _is_generic(type_: Type | None) -> bool:
@@ -240,6 +267,25 @@ class _Inference(ExprFunctor):
             if known is None or isinstance(known, IncompleteType):
                 self.changed = True
             self.types[expr] = found
+
+    def _expect(self, expr: RelayExpr, type_: Type | None) -> None:
+        """Learn what variables have to be for an expression to be of a type."""
+        while isinstance(expr, Let):
+            expr = expr.body
+        if type_ is None or self.type_of(expr) is not None:
+            return
+        if isinstance(expr, Var):
+            self._learn(expr, type_)
+        elif isinstance(expr, If):
+            for branch in (expr.true_branch, expr.false_branch):
+                self._expect(branch, type_)
+        elif isinstance(expr, Tuple) and isinstance(type_, TupleType):
+            for field, wanted in zip(expr.fields, type_.fields):
+                self._expect(field, wanted)
+        elif isinstance(expr, Call) and isinstance(expr.op, Var):
+            args = [self.type_of(arg) for arg in expr.args]
+            if all(_complete(t) for t in args):
+                self._learn(expr.op, FuncType(args, type_, []))
 
     def visit_var(self, var: Var) -> RelayExpr:
         if var not in self.types:
@@ -333,7 +379,8 @@ class _Inference(ExprFunctor):
             unified(f"relay.Call: argument {k}", wanted, known)
             if known is None:
                 self._learn(arg, wanted)
-            if isinstance(wanted, FuncType) and isinstance(op_arg := call.args[k], Function):
+            op_arg = call.args[k]
+            if isinstance(wanted, FuncType) and _is_monomorphic(op_arg):
                 for param, type_ in zip(op_arg.params, wanted.arg_types):
                     if _complete(type_):
                         self._learn(param, type_)
@@ -459,6 +506,7 @@ class _Inference(ExprFunctor):
         for param in func.params:
             self.visit(param)
         body = self.visit(func.body)
+        self._expect(body, _known(func.ret_type))
         found = self.type_of(body)
         ret = unified("relay.Function: the result", _known(func.ret_type), found)
         same = body.same_as(func.body) and (func.ret_type is not None or ret is None)

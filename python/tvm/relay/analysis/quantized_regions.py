@@ -9,7 +9,7 @@ from tvm.ir import IRModule, Op, RelayExpr
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem
 from ..expr_functor import post_order_visit
 
-__all__ = ["list_fake_quantized_op"]
+__all__ = ["list_fake_quantized_op_freqs"]
 
 
 def _name_of(expr: RelayExpr) -> str:
@@ -41,7 +41,7 @@ def _region(result: RelayExpr) -> list[Call] | None:
     return found if is_quantized else None
 
 
-def list_fake_quantized_op(mod: IRModule) -> dict[str, int]:
+def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     """How often each operator computes real numbers between dequantize and quantize.
 
     A region belongs to a ``qnn.quantize`` and reaches back to the ``qnn.dequantize`` in front of

@@ -6,6 +6,7 @@ from tvm._older_names import hints_for
 
 from . import annotation, contrib, image, nn, op, random, vision
 from . import operators as operators
+from . import type_relations as type_relations
 from .debugging import debug
 from .elementwise import *
 from .op import (
@@ -46,6 +47,8 @@ __all__ = [
         "reshaping",
         "selection",
         "signal",
+        "support_levels",
+        "type_relations",
     )
 ]
 

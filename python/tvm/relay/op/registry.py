@@ -20,6 +20,7 @@ from tvm.runtime import Object
 
 from ..expr import Call, Constant, as_expr
 from ..ty import Type
+from .support_levels import SUPPORT_LEVELS
 
 __all__ = [
     "REQUIRED",
@@ -164,6 +165,8 @@ def define(
         num_inputs = _operands_of(compute, settings, relax_name)
     if num_inputs >= 0:
         op.set_attr("num_inputs", num_inputs)
+    if name in SUPPORT_LEVELS:
+        op.set_support_level(SUPPORT_LEVELS[name])
     op.set_attr("TOpPattern", int(pattern))
     _ROWS[name] = OpRow(
         name, dict(settings or {}), compute, rule, fill, lower, host, OpPattern(pattern),

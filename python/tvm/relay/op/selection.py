@@ -505,7 +505,8 @@ def _numpy_segment_sum(arrays: Sequence[Any], s: Mapping[str, Any]) -> Any:
     data, ids = arrays[:2]
     count = int(arrays[2]) if len(arrays) > 2 else s["num_segments"] or int(ids.max()) + 1
     result = np.zeros((count, *data.shape[1:]), data.dtype)
-    np.add.at(result, ids, data)
+    # Slices behind those that have a segment are in none.
+    np.add.at(result, ids, data[: len(ids)])
     return result
 
 
@@ -714,9 +715,16 @@ define(
 define(
     "dyn.sparse_to_dense",
     num_inputs=4,
-    rule=lambda t, s, a: unknown_shape(extent_number(t[3].shape[0]), t[1].dtype),
+    rule=lambda t, s, a: unknown_shape(_rank_of("relay.sparse_to_dense", t[3]), t[1].dtype),
     host=lambda arrays, s: _numpy_dense(*arrays),
 )
+
+
+def _rank_of(where: str, shape: Type) -> int:
+    rank = extent_number(tensor(where, shape, "the shape").shape[0])
+    if rank is None:
+        raise error.TypeError(f"{where}: the length of the shape must be known")
+    return rank
 
 
 def _numpy_dense(indices: Any, values: Any, default: Any, shape: Any) -> Any:

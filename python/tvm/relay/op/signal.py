@@ -135,6 +135,8 @@ def _reshaped(arrays: Sequence[Any], s: Mapping[str, Any]) -> Any:
         raise error.ValueError(
             f"relay.sparse_reshape: {list(before)} has other elements than {list(after)}"
         )
+    if shape == [int(e) for e in before]:
+        return places, np.array(shape, after.dtype)
     # The products of extents behind each one: places count by them, whatever extent is in front.
     weights, divisors = (
         np.append(np.cumprod(np.asarray(extents, "int64")[:0:-1])[::-1], 1)

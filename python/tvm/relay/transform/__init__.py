@@ -24,7 +24,7 @@ from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldSc
 from .fuse import FuseOps
 from .gradient import FirstOrderGradient, gradient
 from .infer_type import AnnotateSpans, InferType
-from .layouts import AlterOpLayout, ConvertLayout
+from .layouts import AlterOpLayout, ConvertLayout, LayoutConfig
 from .lazy_gradient import LazyGradientInit
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision

@@ -43,7 +43,6 @@ from ..expr import (
 )
 from ..expr_functor import ExprMutator, post_order_visit
 from ..op import elementwise as ew
-from ..op import ones_like, zeros_like
 from ..ty import RefType
 from .normal_forms import ToANormalForm
 from .structure import RemoveUnusedFunctions
@@ -157,7 +156,7 @@ def _with_cells(value: RelayExpr, type_: Type) -> RelayExpr:
         return Tuple(fields)
     if not isinstance(type_, TensorType):
         raise error.TypeError(f"relay.gradient: values of type {type_} have no derivative")
-    return Tuple([value, RefCreate(zeros_like(value))])
+    return Tuple([value, RefCreate(ew.zeros_like(value))])
 
 
 def _part(pairs: RelayExpr, type_: Type, place: int) -> RelayExpr:
@@ -210,7 +209,7 @@ def _entry(func: Function, program: _Program, pull_back: PullBack) -> Function:
     result = scope.name(backward.visit(func.body), "result")
     for path in _real(type_):
         pair = _at(result, path)
-        scope.name(RefWrite(TupleGetItem(pair, 1), ones_like(TupleGetItem(pair, 0))), "head")
+        scope.name(RefWrite(TupleGetItem(pair, 1), ew.ones_like(TupleGetItem(pair, 0))), "head")
     scope.name(Call(RefRead(steps), []), "done")
     found = Tuple([_part(backward.memo_map[p], p.checked_type, 1) for p in func.params])
     body = scope.around(Tuple([_part(result, type_, 0), found]))
@@ -284,7 +283,7 @@ class _Backward(ExprMutator):
         args = [self.visit(a) for a in call.args]
         if isinstance(call.op, Op):
             return self._operator(call, args)
-        callee = self._functions.get(call.op, call.op)
+        callee: RelayExpr = self._functions.get(call.op) or call.op
         if isinstance(callee, GlobalVar):
             return self._called(callee, args)
         op = callee if isinstance(callee, Constructor) else self.visit(callee)
@@ -292,14 +291,17 @@ class _Backward(ExprMutator):
 
     def _operator(self, call: Call, args: list[RelayExpr]) -> RelayExpr:
         scope = _Bindings()
-        pairs, operands = [], []
+        pairs: list[RelayExpr | None] = []
+        operands: list[RelayExpr] = []
         for old, new in zip(call.args, args):
             known = old if isinstance(old, Constant) else self._constants.get(old)
-            pairs.append(None if known is not None else scope.name(new, "pair"))
             if known is None:
-                operands.append(scope.name(_part(pairs[-1], old.checked_type, 0), "x"))
-                set_checked_type(operands[-1], old.checked_type)
+                pair = scope.name(new, "pair")
+                operand = scope.name(_part(pair, old.checked_type, 0), "x")
+                pairs.append(pair)
+                operands.append(set_checked_type(operand, old.checked_type))
             else:
+                pairs.append(None)
                 operands.append(known)
         primal = set_checked_type(Call(call.op, operands, call.attrs), call.checked_type)
         result = scope.name(_with_cells(scope.name(primal, "value"), call.checked_type), "result")

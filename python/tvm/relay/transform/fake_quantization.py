@@ -190,6 +190,31 @@ def _binary(name: str) -> IntegerForm:
     return rule
 
 
+def _extreme(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
+    """The larger or smaller of two, of integers that stand for numbers in the same way."""
+    want = types[call]
+    if not _is_number(want.scale):
+        raise _NoIntegersError(f"{call.op.name} as a tensor with a scale for each channel")
+    values = [
+        _as(v, _of_tensor(call, types, place), want) if v in types else _stored(v, want)
+        for place, v in enumerate(call.args)
+    ]
+    return Call(call.op, values, call.attrs), want
+
+
+def _nearest(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
+    """Another size by picking pixels."""
+    if settings_of(call)["method"] != "nearest_neighbor":
+        raise _NoIntegersError(f"{call.op.name} that mixes pixels")
+    return _moved(call, types)
+
+
+def _largest(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
+    if settings_of(call)["ret_type"] != "values":
+        raise _NoIntegersError("topk that gives indices")
+    return _moved(call, types)
+
+
 def _function(name: str) -> IntegerForm:
     def rule(call: Call, types: dict[RelayExpr, Any]) -> Sequence[Any]:
         type_, want = _of_tensor(call, types), types[call]
@@ -215,7 +240,7 @@ for _name in (
     "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "nn.batch_flatten",
     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "max", "min",
     "nn.depth_to_space", "nn.space_to_depth", "repeat", "tile", "broadcast_to", "reverse",
-    "layout_transform",
+    "layout_transform", "take",
 ):  # fmt: skip
     register_fake_quantization_to_integer(_name, _moved)
 for _name in ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
@@ -230,6 +255,11 @@ for _name in ("abs", "erf", "exp", "log", "rsqrt", "sigmoid", "sqrt", "tanh"):
 _OPTIONAL["nn.softmax"] = _function("softmax")
 for _name, _form in {
     "clip": _clip,
+    "maximum": _extreme,
+    "minimum": _extreme,
+    "image.resize2d": _nearest,
+    "nn.upsampling": _nearest,
+    "topk": _largest,
     "concatenate": _concatenate,
     "nn.bias_add": _bias_add,
     "nn.leaky_relu": _function("leaky_relu"),

@@ -14,7 +14,7 @@ from ..analysis.variables import free_vars
 from ..binding import bind
 from ..expr import Call, Function, If, Let, Tuple, TupleGetItem, Var, const
 from ..expr_functor import ExprMutator, computed_first
-from ..op import cumsum, ones, ones_like, reshape, reverse, zeros
+from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
 from ..op import sum as sum_of
 from ..op.registry import OpPattern, define, find_row, make, row_of, settings_of
@@ -289,7 +289,7 @@ def _pull_back(call: Call, path: Path, head: RelayExpr, give: _Give) -> None:
     row = find_row(call.op)
     if row is not None and row.name == "one_hot":
         hot = make("one_hot", [call.args[0], const(1.0), const(0.0)], **settings_of(call))
-        for arg, share in zip(call.args[1:], (hot, ew.subtract(ones_like(hot), hot))):
+        for arg, share in zip(call.args[1:], (hot, ew.subtract(ew.ones_like(hot), hot))):
             found = sum_of(ew.multiply(head, share))
             give(arg, (), ew.cast(found, str(arg.checked_type.dtype)))
         return

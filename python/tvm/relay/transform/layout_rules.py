@@ -354,6 +354,42 @@ def _stated(s: Settings, new: Any, old: Any, types: Any) -> Laid:
     return Laid([s["src_layout"]], [s["dst_layout"]], {})
 
 
+# Quantised operators. Scales and zero points are numbers, or vectors along one axis of what they
+# belong to: they stay as they are.
+
+
+def _with_numbers(rule: Rule, count: Callable[[int], int]) -> Rule:
+    """A rule for the first operands; `count` says how many these are of all.
+
+    Axes of several scales are not followed where a rule does not count them.
+    """
+
+    def whole(s: Settings, new: Any, old: Any, types: Any) -> Laid | None:
+        n = count(len(types))
+        numbers = types[n:]
+        if rule is not _convolution and not all(_one_element(t) for t in numbers):
+            return None
+        found = rule(s, new and new[:n], old[:n], types[:n])
+        if found is None:
+            return None
+        return Laid([*found.inputs, *[""] * len(numbers)], found.outputs, found.settings)
+
+    return whole
+
+
+def _rescaled(s: Settings, new: Any, old: Any, types: Any) -> Laid | None:
+    """One tensor whose scales, if they are several, are along the axis that is counted."""
+    numbers = [""] * (len(types) - 1)
+    if all(_one_element(t) for t in types[1:]):
+        layout = (new or old)[0]
+        settings = {} if layout is None else {"axis": s["axis"] if new is None else -1}
+        return None if layout is None else Laid([layout, *numbers], [layout], settings)
+    found = _along(0)(s, new and new[:1], old[:1], types[:1])
+    if found is None:
+        return None
+    return Laid([*found.inputs, *numbers], found.outputs, found.settings)
+
+
 _REDUCTIONS = ("sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin")
 _RULES: dict[str, Rule] = {
     **{f"nn.conv{k}d": _convolution for k in (1, 2, 3)},
@@ -380,6 +416,12 @@ _RULES: dict[str, Rule] = {
     "split": _division,
     "strided_slice": _slice,
     "layout_transform": _stated,
+    **{
+        f"qnn.{n}": _with_numbers(_convolution, lambda _: 2) for n in ("conv2d", "conv2d_transpose")
+    },
+    **{f"qnn.{n}": _with_numbers(_broadcast, lambda _: 2) for n in ("add", "subtract", "mul")},
+    "qnn.concatenate": _with_numbers(_concatenation, lambda operands: (operands - 2) // 3),
+    **{f"qnn.{n}": _rescaled for n in ("quantize", "dequantize", "requantize")},
 }
 
 

@@ -18,7 +18,7 @@ from .base import expression_pass
 from .layout_rules import Laid, infer_layouts, letters_of, plain_letters
 from .simplify import CanonicalizeOps
 
-__all__ = ["AlterOpLayout", "ConvertLayout", "LayoutRewriter", "infer_call"]
+__all__ = ["AlterOpLayout", "ConvertLayout", "LayoutConfig", "LayoutRewriter", "infer_call"]
 
 
 @dataclass(frozen=True)
@@ -211,6 +211,42 @@ _KERNELS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+class LayoutConfig:
+    """Which operators `ConvertLayout` leaves as they are, inside of ``with``.
+
+    Parameters
+    ----------
+    skip_layers : which ones, counted from 0 among those that it has layouts for.
+    """
+
+    current: LayoutConfig | None = None
+    """The one of the innermost ``with``."""
+
+    def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
+        self.skip_layers = list(skip_layers or ())
+        self.skip_counter = 0
+        self._around: list[LayoutConfig | None] = []
+
+    def check_skip(self) -> bool:
+        """Whether the next operator is left; counts it."""
+        skip = self.skip_counter in self.skip_layers
+        self.skip_counter += 1
+        return skip
+
+    def reset(self) -> None:
+        """Count from 0 again, and leave nothing."""
+        self.skip_counter = 0
+        self.skip_layers = []
+
+    def __enter__(self) -> LayoutConfig:
+        self._around.append(LayoutConfig.current)
+        LayoutConfig.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        LayoutConfig.current = self._around.pop()
+
+
 def _is_depthwise(settings: Mapping[str, Any], data: TensorType) -> bool:
     letters = [letter for letter, _ in letters_of(settings["data_layout"])]
     extent = data.shape[letters.index("C")]
@@ -227,14 +263,14 @@ def _converted(call: Call, args: Sequence[RelayExpr], desired: Sequence[str]) ->
         data = desired[0] if desired[0] != "default" else s["data_layout"]
         kernel = desired[1] if len(desired) > 1 else "default"
         if kernel == "default":
-            table = _KERNELS.get(name, {})
+            table = _KERNELS.get(name.replace("qnn.", "nn."), {})
             if data not in table:
                 raise error.ValueError(
                     f"relay.ConvertLayout: {name} in layout {data} needs a layout of its weights; "
                     f"give it behind {data}"
                 )
             kernel = table[data]
-            if name == "nn.conv2d" and data == "NHWC" and _is_depthwise(
+            if name in ("nn.conv2d", "qnn.conv2d") and data == "NHWC" and _is_depthwise(
                 s, call.args[0].checked_type
             ):  # fmt: skip
                 kernel = "HWOI"
@@ -267,6 +303,9 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
     def convert(call: Call, args: Sequence[RelayExpr]) -> RelayExpr | None:
         name = str(call.op.name) if isinstance(call.op, Op) else ""
         if name not in wishes:
+            return None
+        config = LayoutConfig.current
+        if config is not None and config.check_skip():
             return None
         rule = call.op.get_attr("FTVMConvertOpLayout")
         if rule is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm.ir import Op, RelayExpr, TensorType
 from tvm.ir.transform import Pass
+from tvm.relax.op.quantization import integer_limits
 
 from .. import op
 from ..expr import Call, Constant, const, exact_const
@@ -163,8 +164,15 @@ def _widens(narrow: str, wide: str) -> bool:
     return "bfloat16" not in (narrow, wide) and np.can_cast(narrow, wide, "safe")
 
 
+_WHOLE = ("int8", "uint8", "int16", "uint16", "int32")
+
+
 def _one_clip(s: Simplifier, call: Call, settings: Mapping[str, Any]) -> RelayExpr | None:
     data = call.args[0]
+    if s.is_known(data) and str(s.type_of(data).dtype) in _WHOLE:
+        least, most = integer_limits(str(s.type_of(data).dtype))
+        if settings["a_min"] <= least and most <= settings["a_max"]:
+            return data
     if s.name_of(data) != "clip":
         return None
     inner = settings_of(data)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm import error, topi
-from tvm.ir import RelayExpr
+from tvm.ir import RelayExpr, TensorType, Type
 from tvm.topi.utils import as_int
 
 from ...expr import Call
 from ..registry import OpPattern, define, make
+from ..shapes import tensor
 from .windows import Size, pads_of, sizes_of
 
 __all__ = ["bitpack", "bitserial_conv2d", "bitserial_dense"]
@@ -103,12 +104,21 @@ define(
     },
     num_inputs=1,
 )
+
+
+def _dense_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    data, weight = (tensor("relay.nn.bitserial_dense", t) for t in types)
+    units = weight.shape[0] if s["units"] is None else s["units"]
+    return TensorType([*data.shape[:-1], units], s["out_dtype"])
+
+
 define(
     "nn.bitserial_dense",
     _dense,
     OpPattern.OUT_FUSABLE,
     settings={"units": None, "data_bits": 1, "weight_bits": 1, **_BITS},
     num_inputs=2,
+    rule=_dense_rule,
 )
 define(
     "nn.bitserial_conv2d",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -824,13 +824,17 @@ def _unknown_places(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> T
     return TensorType(shape, str(data.dtype))
 
 
+def _fixed_factors(name: str) -> Callable[[Sequence[RelayExpr], Mapping[str, Any]], RelayExpr]:
+    return lambda args, settings: _enlarged(name, args[0], args[1:], settings)
+
+
 for _name, _count in (("upsampling", 2), ("upsampling3d", 3)):
     define(
         f"dyn.nn.{_name}",
         num_inputs=_count + 1,
         rule=_unknown_places,
         settings={k: v for k, v in row_of(f"nn.{_name}").settings.items() if k not in _SCALES},
-        settled=lambda a, s, name=f"nn.{_name}": _enlarged(name, a[0], a[1:], s),
+        settled=_fixed_factors(f"nn.{_name}"),
     )
 
 
