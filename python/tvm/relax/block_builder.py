@@ -46,6 +46,7 @@ from .struct_info_relations import (
     definable_tir_vars_in_struct_info,
     derive_call_ret_struct_info,
     erase_to_well_defined,
+    narrower_struct_info,
     struct_info_lca,
 )
 from .te_calls import te_call
@@ -695,9 +696,8 @@ class BlockBuilder:
         body = self._in_scope(func.body, func.params)
         info = func.ret_struct_info
         erased = self._erased(body.struct_info, func.params)
-        if info is None:
-            info = erased
-        if body.same_as(func.body) and func.ret_struct_info is not None:
+        info = erased if info is None else narrower_struct_info(info, erased)
+        if body.same_as(func.body) and info.same_as(func.ret_struct_info):
             return func
         return Function(func.params, body, info, func.is_pure, func.attrs)
 
