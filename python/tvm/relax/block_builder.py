@@ -34,7 +34,7 @@ from .expr import (
     const,
     dict_attrs,
 )
-from .op import has_op, has_rule, infer_struct_info
+from .op import call_tir_with_grad, has_op, has_rule, infer_struct_info
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -298,9 +298,30 @@ class BlockBuilder:
             arguments, also inside of lists and dictionaries, become placeholders (or, if they are
             shapes or scalars, what they hold); everything else is passed on.
         primfunc_name_hint : name of the kernel; that of the function by default.
-        primfunc_attrs : attributes of the kernel.
+        primfunc_attrs : attributes of the kernel; None leaves out one that topi gives.
         """
         return te_call(self, func, args, kwargs)
+
+    def call_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Call:
+        """The call of a te function as a kernel whose gradient is a te function, too.
+
+        Parameters
+        ----------
+        func, args, kwargs : as in :meth:`call_te`.
+        te_grad_name, te_grad_kwargs : of the gradient, as in `relax.op.call_tir_with_grad`.
+        """
+
+        def make_call(kernel: GlobalVar, values: Tuple, info: Any, extents: Any) -> Call:
+            return call_tir_with_grad(kernel, values, info, te_grad_name, te_grad_kwargs, extents)
+
+        return te_call(self, func, args, kwargs, make_call)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
         """Bind the result of :meth:`call_te`."""
