@@ -718,7 +718,8 @@ class BlockBuilder:
         info = func.ret_struct_info
         erased = self._erased(body.struct_info, func.params)
         info = erased if info is None else narrower_struct_info(info, erased)
-        if body.same_as(func.body) and info.same_as(func.ret_struct_info):
+        kept = info is not None and info.same_as(func.ret_struct_info)
+        if kept and body.same_as(func.body):
             return func
         return Function(func.params, body, info, func.is_pure, func.attrs)
 
