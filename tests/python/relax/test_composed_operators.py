@@ -103,11 +103,6 @@ def test_what_does_not_fit_is_refused():
         op.meshgrid([x], "ji")
 
 
-def test_the_type_of_full_like_is_that_of_the_data():
-    x = relax.Var("x", relax.TensorStructInfo((2, 3), "int32"))
-    assert op.full_like(x, relax.const(1.5)).struct_info.dtype == "int32"
-
-
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_extremes_of_two_hand_nan_on(name, dtype):

@@ -77,7 +77,7 @@ def full_like(x: RelayExpr, fill_value: RelayExpr | float | int, dtype: str | No
 
     Parameters
     ----------
-    dtype : element type; that of x by default.
+    dtype : element type; that of the value by default.
     """
     value = fill_value if isinstance(fill_value, RelayExpr) else const(
         fill_value, dtype or str(x.struct_info.dtype))  # fmt: skip
@@ -86,8 +86,8 @@ def full_like(x: RelayExpr, fill_value: RelayExpr | float | int, dtype: str | No
 
 def _full_like(call: Call) -> TensorStructInfo:
     info = tensor(call, 0)
-    _scalar(call, 1)
-    return same_as_operand(info, setting(call, "dtype") or str(info.dtype))
+    value = _scalar(call, 1)
+    return same_as_operand(info, setting(call, "dtype") or str(value.dtype))
 
 
 def ones(shape: Shape, dtype: str) -> Call:
