@@ -51,6 +51,40 @@ void PrintNode(std::ostream& os, const Object* node) {
   os << ')';
 }
 
+/*!
+ * \brief An index map as the function that it is, whose class stands above this room; false if its
+ *        variables are not those that a function is given.
+ */
+bool PrintIndexMap(std::ostream& os, const Object* node) {
+  Array<PrimExpr> from, to;
+  Any inverse;
+  for (const FieldInfo& field : node->type_info()->reflection->fields()) {
+    const std::string name = field.name;
+    if (name == "initial_indices") from = field.Get(node);
+    if (name == "final_indices") to = field.Get(node);
+    if (name == "inverse_index_map") inverse = field.Get(node);
+  }
+  std::unordered_set<std::string> names;
+  for (const PrimExpr& index : from) {
+    if (index.dtype() != DataType::Int(64) || !names.insert(AsRepr(Any(index))).second)
+      return false;
+  }
+  os << "T.index_map(lambda";
+  for (size_t i = 0; i < from.size(); ++i) os << (i == 0 ? " " : ", ") << AsRepr(Any(from[i]));
+  os << ": [";
+  for (size_t i = 0; i < to.size(); ++i) {
+    os << (i == 0 ? "" : ", ");
+    PrintScriptValue(os, Any(to[i]), false);
+  }
+  os << ']';
+  if (!inverse.is_null()) {
+    os << ", inverse_index_map=";
+    PrintScriptValue(os, inverse, false);
+  }
+  os << ')';
+  return true;
+}
+
 void PrintObject(std::ostream& os, const Object* node, bool objects) {
   if (const auto* text = node->IsInstance<runtime::StringObj>()
                              ? static_cast<const runtime::StringObj*>(node)
@@ -123,7 +157,7 @@ void PrintObject(std::ostream& os, const Object* node, bool objects) {
     os << ')';
   } else if (node->IsInstance<DummyGlobalInfoNode>()) {
     os << "I.dummy_global_info()";
-  } else {
+  } else if (node->GetTypeKey() != "tir.IndexMap" || !PrintIndexMap(os, node)) {
     PrintNode(os, node);
   }
 }

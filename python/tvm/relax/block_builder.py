@@ -34,7 +34,7 @@ from .expr import (
     const,
     dict_attrs,
 )
-from .op import has_op, has_rule, infer_struct_info
+from .op import call_tir_with_grad, has_op, has_rule, infer_struct_info
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -46,6 +46,7 @@ from .struct_info_relations import (
     definable_tir_vars_in_struct_info,
     derive_call_ret_struct_info,
     erase_to_well_defined,
+    narrower_struct_info,
     struct_info_lca,
 )
 from .te_calls import te_call
@@ -297,9 +298,30 @@ class BlockBuilder:
             arguments, also inside of lists and dictionaries, become placeholders (or, if they are
             shapes or scalars, what they hold); everything else is passed on.
         primfunc_name_hint : name of the kernel; that of the function by default.
-        primfunc_attrs : attributes of the kernel.
+        primfunc_attrs : attributes of the kernel; None leaves out one that topi gives.
         """
         return te_call(self, func, args, kwargs)
+
+    def call_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Call:
+        """The call of a te function as a kernel whose gradient is a te function, too.
+
+        Parameters
+        ----------
+        func, args, kwargs : as in :meth:`call_te`.
+        te_grad_name, te_grad_kwargs : of the gradient, as in `relax.op.call_tir_with_grad`.
+        """
+
+        def make_call(kernel: GlobalVar, values: Tuple, info: Any, extents: Any) -> Call:
+            return call_tir_with_grad(kernel, values, info, te_grad_name, te_grad_kwargs, extents)
+
+        return te_call(self, func, args, kwargs, make_call)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
         """Bind the result of :meth:`call_te`."""
@@ -695,9 +717,9 @@ class BlockBuilder:
         body = self._in_scope(func.body, func.params)
         info = func.ret_struct_info
         erased = self._erased(body.struct_info, func.params)
-        if info is None:
-            info = erased
-        if body.same_as(func.body) and func.ret_struct_info is not None:
+        info = erased if info is None else narrower_struct_info(info, erased)
+        kept = info is not None and info.same_as(func.ret_struct_info)
+        if kept and body.same_as(func.body):
             return func
         return Function(func.params, body, info, func.is_pure, func.attrs)
 

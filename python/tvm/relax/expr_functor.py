@@ -45,6 +45,7 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from .struct_info_relations import narrower_struct_info
 
 __all__ = [
     "ExprFunctor",
@@ -481,7 +482,9 @@ class PyExprMutator:
         params = [self.visit_var_def(param) for param in op.params]
         body = self.visit_with_new_scope(op.body, params)
         info = op.ret_struct_info
-        info = None if info is None else self.visit_struct_info(info)
+        if info is not None:
+            known = self.builder_._erased(body.struct_info, params)
+            info = narrower_struct_info(self.visit_struct_info(info), known)
         kept = info is None or info.same_as(op.ret_struct_info)
         if _same(params, op.params) and body.same_as(op.body) and kept:
             return op

@@ -8,7 +8,7 @@ from typing import Any
 
 import tvm
 from tvm import arith, error, tir
-from tvm.ir import PrimExpr, RelayExpr, Type
+from tvm.ir import PrimExpr, RelayExpr, Type, structural_equal
 
 from .expr import Call, ShapeExpr, Var
 from .struct_info import (
@@ -27,6 +27,7 @@ __all__ = [
     "derive_call_ret_struct_info",
     "erase_to_well_defined",
     "get_static_type",
+    "narrower_struct_info",
     "struct_info_base_check",
     "struct_info_lca",
     "substitute_struct_info",
@@ -243,6 +244,16 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
         results = [struct_info_base_check(a, b) for a, b in zip(base.fields, derived.fields)]
         return min(results, default=ok)
     return _func_check(base, derived)
+
+
+def narrower_struct_info(declared: StructInfo, known: StructInfo | None) -> StructInfo:
+    """What holds of a value that is declared to be something, and known to be something else.
+
+    That is what is known, where the declaration is as general, and otherwise what is declared.
+    """
+    if known is None or struct_info_base_check(declared, known) != BaseCheckResult.PASS:
+        return declared
+    return declared if structural_equal(declared, known) else known
 
 
 def _shape_check(

@@ -19,7 +19,7 @@ from .struct_info import (
     TupleStructInfo,
 )
 
-__all__ = ["te_call", "te_tensor"]
+__all__ = ["gen_call_tir_inputs", "te_call", "te_tensor"]
 
 
 def te_tensor(
@@ -120,42 +120,63 @@ class _Arguments:
         return [new for new in self.extents.values() if not any(new.same_as(var) for var in bound)]
 
 
-def te_call(
-    builder: Any, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Call:
-    """The call of a te function's kernel, which is added to the builder's module.
+def gen_call_tir_inputs(
+    func: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[tir.PrimFunc, Tuple, TensorStructInfo | list[TensorStructInfo], ShapeExpr | None]:
+    """What `call_tir` needs to call a te function's kernel.
 
-    See :meth:`BlockBuilder.call_te`.
+    Parameters
+    ----------
+    func, args, kwargs : as in :meth:`BlockBuilder.call_te`, without the name of the kernel.
+
+    Returns
+    -------
+    The kernel; the tensors that it reads; what is known of its result, or of each of several; and
+    the extents it must be told, None if those of the tensors say them all.
     """
-    settings = dict(kwargs)
-    hint = settings.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
-    # Functions without a name are called "<lambda>", which no kernel can be.
-    hint = re.sub(r"\W+", "_", str(hint)).strip("_") or "te_func"
-    attrs = settings.pop("primfunc_attrs", None)
+    attrs = kwargs.pop("primfunc_attrs", None)
     given = _Arguments()
-    # Operands that have no name yet get one, as those of any call.
-    operands = [
-        builder.normalize_argument(builder.normalize(a)) if isinstance(a, RelayExpr) else a
-        for a in args
-    ]
-    positional = [given.convert(arg) for arg in operands]
-    named = {key: given.convert(value) for key, value in settings.items()}
+    positional = [given.convert(arg) for arg in args]
+    named = {key: given.convert(value) for key, value in kwargs.items()}
     result = func(*positional, **named)
     single = isinstance(result, te.Tensor)
     outputs = [result] if single else list(result)
     free = given.unbound([t.shape for t in [*given.inputs, *outputs]])
     # Extents of graph values have 64 bits, and so have indices of the kernels.
     made = te.create_prim_func([*given.inputs, *outputs], index_dtype_override="int64")
-    prim_func = tir.PrimFunc(
+    kernel = tir.PrimFunc(
         [*made.params, *free], made.body, made.ret_type, made.buffer_map, made.attrs
     ).without_attr("global_symbol")
     for key, value in (attrs or {}).items():
-        prim_func = (
-            prim_func.without_attr(key) if value is None else prim_func.with_attr(key, value)
-        )
-    gvar = builder.add_func(prim_func, hint)
+        kernel = kernel.without_attr(key) if value is None else kernel.with_attr(key, value)
     infos = [TensorStructInfo([given.outside(e) for e in t.shape], str(t.dtype)) for t in outputs]
-    extents = None
-    if free:
-        extents = ShapeExpr([given.outside(var) for var in free])
-    return call_tir(gvar, given.values, infos[0] if single else infos, extents)
+    extents = ShapeExpr([given.outside(var) for var in free]) if free else None
+    return kernel, Tuple(given.values), infos[0] if single else infos, extents
+
+
+def te_call(
+    builder: Any,
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    make_call: Callable[..., Call] = call_tir,
+) -> Call:
+    """The call of a te function's kernel, which is added to the builder's module.
+
+    See :meth:`BlockBuilder.call_te`.
+
+    Parameters
+    ----------
+    make_call : from the kernel's name and the rest of :func:`gen_call_tir_inputs` to the call.
+    """
+    settings = dict(kwargs)
+    hint = settings.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
+    # Functions without a name are called "<lambda>", which no kernel can be.
+    hint = re.sub(r"\W+", "_", str(hint)).strip("_") or "te_func"
+    # Operands that have no name yet get one, as those of any call.
+    operands = [
+        builder.normalize_argument(builder.normalize(a)) if isinstance(a, RelayExpr) else a
+        for a in args
+    ]
+    kernel, values, info, extents = gen_call_tir_inputs(func, *operands, **settings)
+    return make_call(builder.add_func(kernel, hint), values, info, extents)

@@ -15,9 +15,10 @@ from tvm.ir import RelayExpr
 from .analysis import defined_symbolic_vars
 from .expr import Function, PrimValue, ShapeExpr, StringImm, Tuple
 from .fresh_variables import FreshVariables
+from .te_calls import gen_call_tir_inputs
 from .transform.bind import bind_function
 
-__all__ = ["args_converter", "convert_to_expr", "copy_with_new_vars"]
+__all__ = ["args_converter", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs"]
 
 
 def copy_with_new_vars(func: Function) -> Function:

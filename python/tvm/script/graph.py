@@ -12,6 +12,7 @@ from typing import Any
 from tvm import ir, relax, tir
 from tvm.relax import StructInfo
 from tvm.relax.analysis import BaseCheckResult, struct_info_base_check
+from tvm.relax.struct_info_relations import narrower_struct_info
 
 from . import relax_names as R
 from .evaluator import OPERATORS, Dialect, Evaluator, unwrapped
@@ -111,8 +112,10 @@ class GraphReader(Evaluator):
         with self.blaming(node):
             known = relax.BlockBuilder._erased(body.struct_info, params)
             self._check_result(node, info, known)
+            if info is not None:
+                known = narrower_struct_info(info, known)
             return relax.Function(
-                params, body, info or known, options.get("pure", True), ir.DictAttrs(attrs)
+                params, body, known, options.get("pure", True), ir.DictAttrs(attrs)
             )
 
     def _check_result(

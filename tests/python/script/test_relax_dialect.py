@@ -242,3 +242,23 @@ def test_a_module_of_tensor_and_registered_functions_runs():
     vm = relax.VirtualMachine(relax.build(bound, "llvm"), tvm.cpu())
     result = vm["main"](tvm.nd.array(x)).numpy()
     np.testing.assert_allclose(result, np.maximum(x @ w.T + b, 0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        (lambda n, c: (c, n), "T.index_map(lambda n, c: [c, n])"),
+        (
+            lambda n, c: (n, c // 3, c % 3),
+            "T.index_map(lambda n, c: [n, c//T.int64(3), c%T.int64(3)])",
+        ),
+    ],
+)
+def test_index_maps_of_graphs_are_functions(order, text):
+    x = relax.Var("x", relax.TensorStructInfo((4, 6), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.layout_transform(x, order)))
+    func = builder.get()["main"]
+    assert text in func.script()
+    check_round_trip(func)

@@ -17,6 +17,7 @@ from .base import (
 from .binary import *
 from .builtin import builtin, memory, vm
 from .calls import *
+from .composed import *
 from .create import *
 from .gradients import register_gradient
 from .linear_algebra import *

@@ -140,6 +140,12 @@ def _index_tensor(
     )
 
 
+def _gather_nd(x: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
+    """``topi.gather_nd`` with the index tuples along the last dimension."""
+    rest = len(indices.shape) - 1
+    return topi.gather_nd(x, topi.transpose(indices, [rest, *range(rest)]), batch_dims)
+
+
 def _scatter_nd(
     data: te.Tensor, indices: te.Tensor, updates: te.Tensor, reduction: str = "update"
 ) -> te.Tensor:
@@ -233,6 +239,7 @@ register("arange", _arange, _INJECTIVE)
 register("take", topi.take, _INJECTIVE)
 register("gather_elements", _gather_elements, _INJECTIVE)
 register("index_tensor", _index_tensor, _INJECTIVE)
+register("gather_nd", _gather_nd, _INJECTIVE)
 register("flip", _flip, _INJECTIVE)
 register("tile", _tile, _INJECTIVE)
 register("diagonal", _diagonal, _INJECTIVE)

@@ -2,5 +2,29 @@
 
 from . import ast_printer, nn, transform, vm
 from .ast_printer import dump_ast
+from .nn import (
+    Linear,
+    LogSoftmax,
+    Module,
+    Parameter,
+    Placeholder,
+    ReLU,
+    Sequential,
+    emit,
+)
 
-__all__ = ["ast_printer", "dump_ast", "nn", "transform", "vm"]
+__all__ = [
+    "Linear",
+    "LogSoftmax",
+    "Module",
+    "Parameter",
+    "Placeholder",
+    "ReLU",
+    "Sequential",
+    "ast_printer",
+    "dump_ast",
+    "emit",
+    "nn",
+    "transform",
+    "vm",
+]

@@ -2,6 +2,7 @@
 
 from .activation import *
 from .attention import *
+from .composed import *
 from .convolution import (
     conv1d,
     conv1d_transpose,

@@ -10,8 +10,9 @@ import numpy as np
 from tvm.ir import Op, RelayExpr
 
 from ...block_builder import BlockBuilder
-from ...expr import Call, Constant, ShapeExpr, Tuple, TupleGetItem, const
+from ...expr import Call, Constant, Tuple, TupleGetItem, const
 from ...op import attrs_of, has_op, number_operands, op_spec
+from ...op.rules import known_shape
 from ...struct_info import TensorStructInfo, TupleStructInfo
 from .neural import NEURAL_FUNCTIONS
 from .operators import SHAPE_ONLY, TE_FUNCTIONS
@@ -96,7 +97,7 @@ def _known_value(call: Call) -> Constant | None:
 
 
 def _is_scalar(call: Call) -> bool:
-    return not len(call.struct_info.shape.values)
+    return known_shape(call.struct_info) == []
 
 
 def _constant(builder: BlockBuilder, call: Call) -> RelayExpr:
@@ -145,7 +146,7 @@ def _is_known(info: Any) -> bool:
         return all(_is_known(field) for field in info.fields)
     if not isinstance(info, TensorStructInfo):
         return False
-    return isinstance(info.shape, ShapeExpr) and str(info.dtype) != "void"
+    return known_shape(info) is not None and str(info.dtype) != "void"
 
 
 def _operand_is_known(arg: RelayExpr) -> bool:

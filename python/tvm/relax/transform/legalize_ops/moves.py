@@ -104,12 +104,13 @@ def concat(tensors: Sequence[te.Tensor], axis: int | None = 0) -> te.Tensor:
     return te.compute(out, read, name="T_concat", tag=tag.INJECTIVE)
 
 
-def take(x: te.Tensor, indices: Any, axis: int | None = None, mode: str = "clip") -> te.Tensor:
+def take(x: te.Tensor, indices: Any, axis: int | None = None, **settings: Any) -> te.Tensor:
     """Elements along an axis, those that a tensor of indices or one number names."""
     own = get_const_tuple(x.shape)
-    known = isinstance(indices, int | tir.IntImm) and axis is not None
-    if not known or not is_constant(own[normalize_axis(axis, len(own))]):
-        return topi.take(x, indices, axis, mode=mode)
+    if axis is None or settings or not isinstance(indices, int | tir.IntImm):
+        return topi.take(x, indices, axis, **settings)
     at = normalize_axis(axis, len(own))
+    if not is_constant(own[at]):
+        return topi.take(x, indices, axis)
     place = min(max(as_int(indices), 0), own[at] - 1)
     return _moved(x, own[:at] + own[at + 1 :], lambda *i: (*i[:at], place, *i[at:]), "take")

@@ -126,7 +126,7 @@ def _log_softmax(data: te.Tensor, axis: int = -1) -> te.Tensor:
     k, j = (te.reduce_axis((0, shape[at]), name=name) for name in ("k", "k"))
     kept = shape[:at] + shape[at + 1 :]
 
-    def others(indices: Sequence[Any]) -> Sequence[Any]:
+    def others(indices: tuple[Any, ...]) -> tuple[Any, ...]:
         return indices[:at] + indices[at + 1 :]
 
     largest = te.compute(

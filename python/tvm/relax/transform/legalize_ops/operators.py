@@ -62,7 +62,10 @@ TE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relax.ewise_fma": _fused_multiply_add,
     "relax.collapse_sum_like": topi.collapse_sum,
     "relax.collapse_sum_to": topi.collapse_sum,
-    # The same kernels as TVM's, which take infinity for the largest finite number.
+    # The same kernels as TVM's, which take infinity for the largest finite number and leave it to
+    # the machine what becomes of NaN.
+    "relax.maximum": topi.maximum,
+    "relax.minimum": topi.minimum,
     "relax.max": topi.max,
     "relax.min": topi.min,
     "relax.argmax": position_of(topi.argmax),

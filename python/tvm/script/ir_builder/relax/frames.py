@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import error, relax
 from tvm.ir import BaseFunc, GlobalVar, IRModule, RelayExpr
+from tvm.relax.struct_info_relations import narrower_struct_info
 
 from ..base import IRBuilder, IRBuilderFrame
 from ..ir import IRModuleFrame
@@ -132,10 +133,12 @@ class FunctionFrame(IRBuilderFrame):
         if self.name is not None and not self.is_private and "global_symbol" not in attrs:
             attrs = {"global_symbol": self.name, **attrs}
         known = relax.BlockBuilder._erased(self.output.struct_info, self.params)
+        if self.ret_struct_info is not None:
+            known = narrower_struct_info(self.ret_struct_info, known)
         func = relax.Function(
             self.params,
             relax.SeqExpr(self.blocks, self.output),
-            self.ret_struct_info or known,
+            known,
             self.is_pure,
             relax.expr.dict_attrs(attrs),
         )
