@@ -186,13 +186,14 @@ class BufferCompactor final : public StmtMutator {
   Stmt VisitStmt_(const AllocateNode* op) final {
     Allocate allocate = Downcast<Allocate>(StmtMutator::VisitStmt_(op));
     const auto* decl = allocate->body.as<DeclBufferNode>();
-    if (decl == nullptr || !decl->buffer->data.same_as(op->buffer_var)) return allocate;
-    const Buffer& buffer = decl->buffer;
-    if (buffer->shape.size() != op->extents.size()) return allocate;
+    const bool declared = decl != nullptr && decl->buffer->data.same_as(op->buffer_var);
+    const Stmt inside = declared ? decl->body : allocate->body;
+    const Buffer buffer = declared ? decl->buffer : SoleBuffer(inside, op->buffer_var);
+    if (!buffer.defined() || buffer->shape.size() != op->extents.size()) return allocate;
     for (size_t i = 0; i < op->extents.size(); ++i) {
       if (!ExprDeepEqual()(op->extents[i], buffer->shape[i])) return allocate;
     }
-    Array<Range> bounds = Bounds(decl->body, buffer);
+    Array<Range> bounds = Bounds(inside, buffer);
     Buffer part = bounds.empty() ? buffer : Smaller(buffer, bounds);
     std::vector<StorageAlignment> rows = AllocatedAlignment(op);
     if (!rows.empty() && part->strides.empty()) {
@@ -200,9 +201,27 @@ class BufferCompactor final : public StmtMutator {
     }
     if (part.same_as(buffer)) return allocate;
     if (bounds.empty()) bounds = BufferRegion::FullRegion(buffer)->region;
-    Stmt body = BufferShrinker(buffer, part, bounds)(decl->body);
-    return Allocate(op->buffer_var, op->dtype, AllocatedExtents(part), allocate->condition,
-                    DeclBuffer(part, body), op->annotations);
+    Stmt body = BufferShrinker(buffer, part, bounds)(inside);
+    if (declared) body = DeclBuffer(part, body);
+    return Allocate(op->buffer_var, op->dtype, AllocatedExtents(part), allocate->condition, body,
+                    op->annotations);
+  }
+
+  /*! \brief The buffer over memory that no statement declares; null if there are none or several.
+   */
+  static Buffer SoleBuffer(const Stmt& body, const Var& data) {
+    Buffer sole;
+    bool several = false;
+    auto note = [&](const Buffer& buffer) {
+      if (!buffer->data.same_as(data)) return;
+      several = several || (sole.defined() && !sole.same_as(buffer));
+      sole = buffer;
+    };
+    PostOrderVisit(body, [&](const ObjectRef& node) {
+      if (const auto* load = node.as<BufferLoadNode>()) note(load->buffer);
+      if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer);
+    });
+    return several ? Buffer() : sole;
   }
 
   static Buffer Smaller(Buffer buffer, const Array<Range>& bounds) {
