@@ -112,7 +112,6 @@ class _Accesses(StmtExprVisitor):
                 f"index {index} of buffer {buffer.name} is outside of [0, {extent})"
             )
 
-
     def _extremes(self, index: PrimExpr) -> tuple[int | None, int | None]:
         """The least and the greatest value that an index has; None where that is not certain."""
         index = self._analyzer.simplify(index)
@@ -126,8 +125,7 @@ class _Accesses(StmtExprVisitor):
             return None, None
         *slopes, offset = factors
         ends = [
-            sorted((slope * first, slope * last))
-            for slope, (_, first, last) in zip(slopes, used)
+            sorted((slope * first, slope * last)) for slope, (_, first, last) in zip(slopes, used)
         ]
         return offset + sum(low for low, _ in ends), offset + sum(high for _, high in ends)
 
