@@ -227,12 +227,16 @@ class OpaqueLowerer final : public StmtMutator {
     // Held, because `stmt` becomes another statement below.
     const For loop = Downcast<For>(StmtMutator::VisitStmt_(op));
     op = loop.get();
+    const bool threads = op->kind == ForKind::kThreadBinding;
+    if (!threads && is_one(op->extent) && op->annotations.empty()) {
+      return Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, op->min}});
+    }
     Stmt stmt = loop;
     Map<String, ObjectRef> rest;
     for (const auto& [key, value] : op->annotations) {
       if (!PragmaValue(key, value).defined()) rest.Set(key, value);
     }
-    if (op->kind == ForKind::kThreadBinding) {
+    if (threads) {
       stmt = Launched(op);
     } else if (rest.size() != op->annotations.size()) {
       stmt = For(op->loop_var, op->min, op->extent, op->kind, op->body, op->thread_binding, rest);

@@ -180,6 +180,26 @@ def test_aligned_buffers_are_strided_before_or_after_their_blocks_are_gone(lower
     np.testing.assert_array_equal(out, x[:, ::-1])
 
 
+def test_loops_of_one_iteration_go_with_the_blocks_unless_they_are_annotated():
+    @T.prim_func
+    def before(A: T.Buffer((4, 4), "float32")):
+        for i in range(1):
+            for j in T.serial(1, annotations={"kept": 1}):
+                for k in T.vectorized(2, 3):
+                    A[i + k, j] = 0.0
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 4), "float32")):
+        for j in T.serial(1, annotations={"kept": 1}):
+            A[2, j] = 0.0
+
+    lower = tvm.transform.Sequential([transform.LowerOpaqueBlock(), transform.Simplify()])
+    after = lower(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(
+        after.with_attr("global_symbol", "main"), expected.with_attr("global_symbol", "main")
+    )
+
+
 def test_pragmas_become_attributes_in_the_order_of_their_names():
     @T.prim_func
     def before(A: T.Buffer((16,), "float32")):
