@@ -120,8 +120,8 @@ class _Accesses(StmtExprVisitor):
             return None, None
         # A sum of loops that run on their own has its extremes where each of them has.
         parts = detect_linear_equation(index, [var for var, _, _ in used])
-        factors = [getattr(part, "value", None) for part in parts]
-        if not factors or None in factors:
+        factors = [int(part) for part in parts if isinstance(part, IntImm)]
+        if not factors or len(factors) != len(parts):
             return None, None
         *slopes, offset = factors
         ends = [
