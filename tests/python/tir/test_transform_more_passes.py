@@ -190,7 +190,7 @@ def test_loops_of_one_iteration_go_with_the_blocks_unless_they_are_annotated():
 
     @T.prim_func
     def expected(A: T.Buffer((4, 4), "float32")):
-        for j in T.serial(1, annotations={"kept": 1}):
+        for _ in T.serial(1, annotations={"kept": 1}):
             A[2, 0] = 0.0
 
     lower = tvm.transform.Sequential([transform.LowerOpaqueBlock(), transform.Simplify()])
