@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace tvm {
 namespace auto_scheduler {
@@ -263,15 +264,32 @@ class Reader : public StmtExprVisitor {
   }
 
   void VisitStmt_(const BufferRealizeNode* op) override {
-    RealizeInfo info{BufferId(op->buffer), loops_, {}, kernel_};
-    for (const Range& bound : op->bounds) info.extents.push_back(GreatestExtent(bound->extent));
-    if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
+    Realize(op->buffer, op->bounds);
+    VisitStmt(op->body);
+  }
+
+  void VisitStmt_(const AllocateNode* op) override {
+    allocated_.insert(op->buffer_var.get());
+    VisitStmt(op->body);
+  }
+
+  // A buffer over memory of its own is one that is realized as a whole.
+  void VisitStmt_(const DeclBufferNode* op) override {
+    if (allocated_.erase(op->buffer->data.get()) != 0) {
+      Realize(op->buffer, BufferRegion::FullRegion(op->buffer)->region);
+    }
+    VisitStmt(op->body);
+  }
+
+  void Realize(const Buffer& buffer, const Array<Range>& bounds) {
+    RealizeInfo info{BufferId(buffer), loops_, {}, kernel_};
+    for (const Range& bound : bounds) info.extents.push_back(GreatestExtent(bound->extent));
+    if (rebound_ == ReboundThreads::kOnce && buffer.scope() == "shared") {
       Tile tile{info.loops, {}, info.extents};
-      for (const Range& bound : op->bounds) tile.mins.push_back(analyzer().Simplify(bound->min));
+      for (const Range& bound : bounds) tile.mins.push_back(analyzer().Simplify(bound->min));
       tiles_[info.buffer] = std::move(tile);
     }
     program_.realizes.push_back(std::move(info));
-    VisitStmt(op->body);
   }
 
   void VisitStmt_(const BufferStoreNode* op) override {
@@ -503,6 +521,8 @@ class Reader : public StmtExprVisitor {
   std::unordered_map<const Object*, int> buffer_ids_;
   std::unordered_map<const VarNode*, IntSet> domains_;
   std::unordered_map<int, Tile> tiles_;  // by buffer
+  /*! \brief Memory of its own whose buffer is not known yet. */
+  std::unordered_set<const VarNode*> allocated_;
   std::vector<LoopRef> loops_;
   ReboundThreads rebound_;
   int kernel_ = -1, num_kernels_ = 0;

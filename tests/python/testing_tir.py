@@ -264,8 +264,12 @@ class _Translator:
             self.stmt(s.body, depth)
         elif isinstance(s, tir.Allocate):
             extents = "".join(f"{self.expr(n)}, " for n in s.extents)
-            flat = f"(math.prod(({extents})),)"
-            self.emit(depth, f"m{self.name(s.buffer_var)} = _allocate('{s.dtype}', {flat})")
+            # A buffer of these axes keeps them; anything else goes by places in the whole.
+            axes = isinstance(s.body, tir.DeclBuffer) and not len(s.body.buffer.strides)
+            shape = f"({extents})" if axes else f"(math.prod(({extents})),)"
+            self.emit(depth, f"m{self.name(s.buffer_var)} = _allocate('{s.dtype}', {shape})")
+            self.stmt(s.body, depth)
+        elif isinstance(s, tir.DeclBuffer):
             self.stmt(s.body, depth)
         elif isinstance(s, tir.IfThenElse):
             self.emit(depth, f"if {self.expr(s.condition)}:")

@@ -13,6 +13,7 @@ from tvm.tir.tensor_intrin.arm_cpu import (
     ARM_DOT_4x4_u8_HDOT_INTRIN,
     ARM_DOT_4x4_u8_UDOT_INTRIN,
 )
+from tvm.tir.tensor_intrin.cuda import get_wmma_intrin_group
 from tvm.tir.tensor_intrin.x86 import VNNI_DOT_16x4_INTRIN
 
 from .mutator import (
@@ -43,6 +44,7 @@ from .schedule_rule import (
     CrossThreadReduction,
     InlineConstantScalars,
     MultiLevelTiling,
+    MultiLevelTilingTensorCore,
     MultiLevelTilingWithIntrin,
     ParallelizeVectorizeUnroll,
     RandomComputeLocation,
@@ -170,6 +172,31 @@ def _gpu_rules() -> list[ScheduleRule]:
     ]
 
 
+def _tensor_core_rules() -> list[ScheduleRule]:
+    """Those of a GPU, and before them the tiles of products that fit its tensor cores."""
+    groups = [
+        get_wmma_intrin_group("shared", "shared", operand, result, transposed)
+        for operand, result in (("float16", "float16"), ("float16", "float32"), ("int8", "int32"))
+        for transposed in (False, True)
+    ]
+    tiles = MultiLevelTilingTensorCore(
+        intrin_groups=groups,
+        structure="SSSRRSRS",
+        tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+        max_innermost_factor=4,
+        vector_load_lens=[1, 2, 3, 4, 8, 16],
+        reuse_read=ReuseType(req="must", levels=(4,), scope="shared"),
+        reuse_write=ReuseType(req="must", levels=(2,), scope="shared"),
+    )
+    custom, *others = _gpu_rules()
+    return [custom, tiles, *others]
+
+
+def _tensor_core_postprocs() -> list[Postproc]:
+    *others, verify = _gpu_postprocs()
+    return [*others, RewriteTensorize(vectorize_init_loop=False), verify]
+
+
 def _gpu_postprocs() -> list[Postproc]:
     return [
         DisallowDynamicLoop(),
@@ -196,3 +223,7 @@ for _kind, _names in _INTRINSICS.items():
 register_default_rules("cuda", _gpu_rules)
 register_default_postprocs("cuda", _gpu_postprocs)
 register_default_mutators("cuda", _gpu_mutators)
+# Asked for by name: no target has these by itself.
+register_default_rules("cuda-tensorcore", _tensor_core_rules)
+register_default_postprocs("cuda-tensorcore", _tensor_core_postprocs)
+register_default_mutators("cuda-tensorcore", _gpu_mutators)

@@ -33,10 +33,10 @@ Buffer BufferAt(const Tree& tree, Id id, int64_t index, bool write) {
 }
 
 void CheckScope(const std::string& scope) {
-  std::string kind = scope.substr(0, scope.find('.'));
+  // What follows a rank tells memories of it apart, "global.vtcm" and "global2" for example.
   bool known = false;
-  for (const char* name : {"global", "shared", "local", "warp", "wmma", "m16n8k8", "texture"}) {
-    known |= kind == name;
+  for (const char* rank : {"global", "shared", "local", "warp", "wmma.", "m16n8k8.", "texture"}) {
+    known |= scope.rfind(rank, 0) == 0;
   }
   TVM_CHECK(known, ScheduleError)
       << "'" << scope

@@ -112,7 +112,7 @@ void SamplePerfectTile(Call* call) {
     tile = PerfectTile(call->random(), extent, n, limit);
   } else {
     for (const Any& size : call->decision.cast<Array<Any>>()) tile.push_back(call->Number(size));
-    CheckTile(tile, extent, n, limit);
+    CheckTile(tile, extent, n);
   }
   GiveTile(call, tile);
 }
@@ -129,7 +129,7 @@ void SamplePartitionedTile(Call* call) {
     tile = PartitionedTile(call->random(), extent, n, position, inner);
   } else {
     for (const Any& size : call->decision.cast<Array<Any>>()) tile.push_back(call->Number(size));
-    CheckTile(tile, extent, n, -1);
+    CheckTile(tile, extent, n);
   }
   GiveTile(call, tile);
 }

@@ -196,7 +196,7 @@ std::vector<int64_t> PerfectTile(RandomState* random, int64_t extent, int64_t n,
 std::vector<int64_t> PartitionedTile(RandomState* random, int64_t extent, int64_t n,
                                      int64_t position, int64_t inner);
 /*! \brief Refuse a decision that does not fit the loop. */
-void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int64_t max_innermost);
+void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n);
 /*! \brief Index of one of the candidates. */
 int64_t Categorical(RandomState* random, size_t candidates, const std::vector<double>& probs,
                     std::optional<int64_t> decision);

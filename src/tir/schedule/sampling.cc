@@ -104,7 +104,7 @@ std::vector<int64_t> PartitionedTile(RandomState* random, int64_t extent, int64_
   return tile;
 }
 
-void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int64_t max_innermost) {
+void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n) {
   int64_t product = 1;
   bool fits = static_cast<int64_t>(tile.size()) == n;
   std::string text;
@@ -115,9 +115,6 @@ void CheckTile(const std::vector<int64_t>& tile, int64_t extent, int64_t n, int6
   TVM_CHECK(fits && product == extent, ScheduleError)
       << "sample_perfect_tile: the decision [" << text << "] is not " << n
       << " factors of the extent " << extent;
-  TVM_CHECK(max_innermost <= 0 || tile.back() <= max_innermost, ScheduleError)
-      << "sample_perfect_tile: the innermost factor of the decision [" << text
-      << "] is more than max_innermost_factor=" << max_innermost;
 }
 
 int64_t Categorical(RandomState* random, size_t candidates, const std::vector<double>& probs,

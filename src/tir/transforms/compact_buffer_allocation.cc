@@ -182,6 +182,48 @@ class BufferCompactor final : public StmtMutator {
     return BufferRealize(part, BufferRegion::FullRegion(part)->region, realize->condition, body);
   }
 
+  // A buffer over memory of its own, as LowerOpaqueBlock makes of a block's.
+  Stmt VisitStmt_(const AllocateNode* op) final {
+    Allocate allocate = Downcast<Allocate>(StmtMutator::VisitStmt_(op));
+    const auto* decl = allocate->body.as<DeclBufferNode>();
+    const bool declared = decl != nullptr && decl->buffer->data.same_as(op->buffer_var);
+    const Stmt inside = declared ? decl->body : allocate->body;
+    const Buffer buffer = declared ? decl->buffer : SoleBuffer(inside, op->buffer_var);
+    if (!buffer.defined() || buffer->shape.size() != op->extents.size()) return allocate;
+    for (size_t i = 0; i < op->extents.size(); ++i) {
+      if (!ExprDeepEqual()(op->extents[i], buffer->shape[i])) return allocate;
+    }
+    Array<Range> bounds = Bounds(inside, buffer);
+    Buffer part = bounds.empty() ? buffer : Smaller(buffer, bounds);
+    std::vector<StorageAlignment> rows = AllocatedAlignment(op);
+    if (!rows.empty() && part->strides.empty()) {
+      part.CopyOnWrite()->strides = AlignedStrides(part->shape, rows);
+    }
+    if (part.same_as(buffer)) return allocate;
+    if (bounds.empty()) bounds = BufferRegion::FullRegion(buffer)->region;
+    Stmt body = BufferShrinker(buffer, part, bounds)(inside);
+    if (declared) body = DeclBuffer(part, body);
+    return Allocate(op->buffer_var, op->dtype, AllocatedExtents(part), allocate->condition, body,
+                    op->annotations);
+  }
+
+  /*! \brief The buffer over memory that no statement declares; null if there are none or several.
+   */
+  static Buffer SoleBuffer(const Stmt& body, const Var& data) {
+    Buffer sole;
+    bool several = false;
+    auto note = [&](const Buffer& buffer) {
+      if (!buffer->data.same_as(data)) return;
+      several = several || (sole.defined() && !sole.same_as(buffer));
+      sole = buffer;
+    };
+    PostOrderVisit(body, [&](const ObjectRef& node) {
+      if (const auto* load = node.as<BufferLoadNode>()) note(load->buffer);
+      if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer);
+    });
+    return several ? Buffer() : sole;
+  }
+
   static Buffer Smaller(Buffer buffer, const Array<Range>& bounds) {
     BufferNode* node = buffer.CopyOnWrite();
     node->shape = bounds.Map([](const Range& range) { return range->extent; });
@@ -189,21 +231,10 @@ class BufferCompactor final : public StmtMutator {
   }
 
   /*! \brief As blocks ask for them, so that views know them; none where they are compact. */
-  Array<PrimExpr> Strides(const Buffer& original, const Buffer& part) {
+  Array<PrimExpr> Strides(const Buffer& original, const Buffer& part) const {
     auto it = aligned_.find(original.get());
     if (it == aligned_.end() || !part->strides.empty()) return {};
-    std::vector<PrimExpr> strides(part->shape.size());
-    PrimExpr stride = make_const(part.IndexDType(), 1);
-    for (size_t i = strides.size(); i != 0; --i) {
-      for (const StorageAlignment& row : it->second) {
-        if (static_cast<size_t>(*as_const_int(row.axis)) != i - 1) continue;
-        stride =
-            stride + floormod(row.factor + row.offset - floormod(stride, row.factor), row.factor);
-      }
-      strides[i - 1] = analyzer_.Simplify(stride);
-      stride = strides[i - 1] * part->shape[i - 1];
-    }
-    return Array<PrimExpr>(strides);
+    return AlignedStrides(part->shape, it->second);
   }
 
   /*! \brief What is touched of each axis; nothing if that is all of the buffer. */

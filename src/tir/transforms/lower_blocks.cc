@@ -1,12 +1,15 @@
 /*!
  * \file src/tir/transforms/lower_blocks.cc
- * \brief From blocks to loop nests over buffers with BufferRealize, as a te schedule gives them.
+ * \brief From blocks to loop nests over allocated buffers.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
+#include <tvm/tir/stmt_functor.h>
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -124,7 +127,8 @@ class MatchLowerer final : public StmtMutator {
       // Later views may be views of earlier ones.
       for (size_t i = op->match_buffers.size(); i != 0; --i) {
         const MatchBufferRegion& match = op->match_buffers[i - 1];
-        body = Substitute(ViewReplacer(match)(body), Bindings(match));
+        Map<Var, PrimExpr> values = Bindings(match, body);
+        body = Substitute(ViewReplacer(match)(body), values);
       }
       BlockNode* node = block.CopyOnWrite();
       node->body = body;
@@ -133,27 +137,61 @@ class MatchLowerer final : public StmtMutator {
     return StmtMutator::VisitStmt_(block.get());
   }
 
-  /*! \brief What the variables in a view's declaration stand for. */
-  static Map<Var, PrimExpr> Bindings(const MatchBufferRegion& match) {
+  /*!
+   * \brief What the variables in a view's declaration stand for.
+   *
+   * ValueError where it declares what the region has not.
+   */
+  static Map<Var, PrimExpr> Bindings(const MatchBufferRegion& match, const Stmt& body) {
     const Buffer& view = match->buffer;
     const Buffer& of = match->source->buffer;
     const Array<Range>& region = match->source->region;
+    const std::string where = "LowerMatchBuffer: " + std::string(view->name) +
+                              " views a region of " + std::string(of->name);
+    TVM_CHECK(view.scope() == of.scope(), ValueError)
+        << where << ": it declares scope " << view.scope() << ", the region is in " << of.scope();
     size_t dropped = region.size() - view->shape.size();
+    arith::Analyzer analyzer;
     Map<Var, PrimExpr> values{{view->data, of->data}};
-    auto bind = [&values](const PrimExpr& e, const PrimExpr& value) {
-      if (e.as<VarNode>()) values.Set(Downcast<Var>(e), cast(e.dtype(), value));
+    auto bind = [&](const PrimExpr& declared, const PrimExpr& actual, const char* what) {
+      const auto* var = declared.as<VarNode>();
+      PrimExpr value = cast(declared.dtype(), actual);
+      PrimExpr known = declared;
+      if (var != nullptr) {
+        auto it = values.find(GetRef<Var>(var));
+        if (it == values.end()) return values.Set(GetRef<Var>(var), value);
+        known = (*it).second;
+      }
+      TVM_CHECK(analyzer.CanProveEqual(known, value), ValueError)
+          << where << ": it declares the " << what << " " << known << ", the region has " << value
+          << "; declare a variable of its own or what the region has";
     };
+    for (size_t i = 0; i < view->shape.size(); ++i) {
+      bind(view->shape[i], region[i + dropped]->extent, "extent");
+    }
     Array<PrimExpr> begin;
     for (const Range& range : region) begin.push_back(range->min);
-    bind(view->elem_offset, of.ElemOffset(begin));
-    for (size_t i = 0; i < view->shape.size(); ++i) {
-      bind(view->shape[i], region[i + dropped]->extent);
+    PrimExpr offset = analyzer.Simplify(of.ElemOffset(begin));
+    // Who only asks for elements is told where they are, whatever the view declares.
+    bool by_pointer = false;
+    PostOrderVisit(
+        body, [&](const ObjectRef& node) { by_pointer = by_pointer || node.same_as(view->data); });
+    if (by_pointer || view->elem_offset.as<VarNode>()) bind(view->elem_offset, offset, "offset");
+    if (by_pointer && view->offset_factor > 1) {
+      PrimExpr factor = make_const(offset.dtype(), view->offset_factor);
+      TVM_CHECK(analyzer.CanProveEqual(floormod(offset, factor), 0), ValueError)
+          << where << ": it declares offset_factor " << view->offset_factor
+          << ", the region begins at element " << offset;
     }
     PrimExpr stride = make_const(of.IndexDType(), 1);
     for (size_t i = view->strides.size(); i != 0; --i) {
       size_t axis = i - 1 + dropped;
-      bind(view->strides[i - 1], of->strides.empty() ? stride : of->strides[axis]);
-      stride = stride * of->shape[axis];
+      const PrimExpr& declared = view->strides[i - 1];
+      // The stride of an axis of one element is never used.
+      if (declared.as<VarNode>() || !is_one(region[axis]->extent)) {
+        bind(declared, of->strides.empty() ? stride : of->strides[axis], "stride");
+      }
+      stride = analyzer.Simplify(stride * of->shape[axis]);
     }
     return values;
   }
@@ -164,19 +202,13 @@ class OpaqueLowerer final : public StmtMutator {
   explicit OpaqueLowerer(StorageAlignmentMap aligned) : aligned_(std::move(aligned)) {}
 
  private:
-  Stmt Realize(const Buffer& buffer, const Array<Range>& bounds, Stmt body) const {
-    body = BufferRealize(buffer, bounds, const_true(), body);
+  Stmt Allocated(const Buffer& buffer, Stmt body) const {
+    Map<String, ObjectRef> annotations;
     auto it = aligned_.find(buffer.get());
-    if (it == aligned_.end()) return body;
-    for (const StorageAlignment& row : it->second) {
-      PrimExpr alignment =
-          Call(DataType::Handle(), builtin::tvm_tuple(), {row.axis, row.factor, row.offset});
-      body = AttrStmt(buffer, attr::storage_alignment, alignment, body);
-    }
-    return body;
-  }
-  Stmt VisitStmt_(const BufferRealizeNode* op) final {
-    return Realize(op->buffer, op->bounds, VisitStmt(op->body));
+    if (it != aligned_.end()) annotations.Set(kBufferDimAlign, AlignmentRows(it->second));
+    body = DeclBuffer(buffer, body);
+    return Allocate(buffer->data, buffer->dtype, AllocatedExtents(buffer), const_true(), body,
+                    annotations);
   }
   Stmt VisitStmt_(const BlockRealizeNode* op) final {
     const Block& block = op->block;
@@ -186,45 +218,52 @@ class OpaqueLowerer final : public StmtMutator {
         << " is not opaque yet; run the passes that lower its init, variables and views before";
     Stmt body = VisitStmt(block->body);
     for (size_t i = block->alloc_buffers.size(); i != 0; --i) {
-      const Buffer& buffer = block->alloc_buffers[i - 1];
-      body = Realize(buffer, BufferRegion::FullRegion(buffer)->region, body);
+      body = Allocated(block->alloc_buffers[i - 1], body);
     }
-    for (const auto& [key, value] : block->annotations) {
-      // What no pass reads stays behind with the block.
-      if (!IsPragma(key) || value.as<PrimExprNode>() == nullptr) continue;
-      body = AttrStmt(ObjectRef(), key, Downcast<PrimExpr>(value), body);
-    }
+    body = WithPragmas(ObjectRef(), block->annotations, body);
     return is_one(op->predicate) ? body : IfThenElse(likely(op->predicate), body);
   }
   Stmt VisitStmt_(const ForNode* op) final {
     // Held, because `stmt` becomes another statement below.
     const For loop = Downcast<For>(StmtMutator::VisitStmt_(op));
     op = loop.get();
+    const bool threads = op->kind == ForKind::kThreadBinding;
+    if (!threads && is_one(op->extent) && op->annotations.empty()) {
+      return Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, op->min}});
+    }
     Stmt stmt = loop;
     Map<String, ObjectRef> rest;
-    Array<Array<ObjectRef>> pragmas;
     for (const auto& [key, value] : op->annotations) {
-      if (IsPragma(key) && value.as<PrimExprNode>()) {
-        pragmas.push_back({key, value});
-      } else {
-        rest.Set(key, value);
-      }
+      if (!PragmaValue(key, value).defined()) rest.Set(key, value);
     }
-    Range dom = Range::FromMinExtent(op->min, op->extent);
-    if (op->kind == ForKind::kThreadBinding) {
+    if (threads) {
       stmt = Launched(op);
-    } else if (!pragmas.empty()) {
+    } else if (rest.size() != op->annotations.size()) {
       stmt = For(op->loop_var, op->min, op->extent, op->kind, op->body, op->thread_binding, rest);
     }
-    for (const Array<ObjectRef>& pragma : pragmas) {
-      stmt = AttrStmt(IterVar(dom, op->loop_var, kDataPar), Downcast<String>(pragma[0]),
-                      Downcast<PrimExpr>(pragma[1]), stmt);
-    }
-    return stmt;
+    Range dom = Range::FromMinExtent(op->min, op->extent);
+    return WithPragmas(IterVar(dom, op->loop_var, kDataPar), op->annotations, stmt);
   }
 
-  static bool IsPragma(const String& key) {
-    return std::string(key).rfind(attr::pragma_scope_prefix, 0) == 0;
+  /*! \brief The value of an annotation that is a pragma and can be one of an attribute. */
+  static PrimExpr PragmaValue(const String& key, const ObjectRef& value) {
+    if (std::string(key).rfind(attr::pragma_scope_prefix, 0) != 0) return PrimExpr();
+    if (const auto* text = value.as<runtime::StringObj>()) return StringImm(GetRef<String>(text));
+    return value.as<PrimExprNode>() ? Downcast<PrimExpr>(value) : PrimExpr();
+  }
+  /*! \brief Attributes for the pragmas among annotations, the first by name outermost. */
+  static Stmt WithPragmas(const ObjectRef& node, const Map<String, ObjectRef>& annotations,
+                          Stmt body) {
+    std::map<std::string, PrimExpr> pragmas;
+    for (const auto& [key, value] : annotations) {
+      // What no pass reads stays behind.
+      PrimExpr pragma = PragmaValue(key, value);
+      if (pragma.defined()) pragmas.emplace(key, pragma);
+    }
+    for (auto it = pragmas.rbegin(); it != pragmas.rend(); ++it) {
+      body = AttrStmt(node, it->first, it->second, body);
+    }
+    return body;
   }
 
   /*! \brief A loop over threads as the attribute that launches read. */

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "pass_common.h"
+#include "storage_alignment.h"
 
 namespace tvm {
 namespace tir {
@@ -72,10 +73,14 @@ class Flattener final : public StmtExprMutator {
   }
 
   Stmt VisitStmt_(const BufferRealizeNode* op) final {
-    const Buffer& buffer = op->buffer;
+    return Allocated(op->buffer, op->bounds, op->condition, op->body);
+  }
+
+  Stmt Allocated(const Buffer& buffer, const Array<Range>& bounds, const PrimExpr& condition,
+                 const Stmt& inside) {
     Layout layout;
     Array<PrimExpr> extents;
-    for (const Range& bound : op->bounds) {
+    for (const Range& bound : bounds) {
       layout.lower.push_back(VisitExpr(bound->min));
       extents.push_back(VisitExpr(bound->extent));
     }
@@ -104,13 +109,24 @@ class Flattener final : public StmtExprMutator {
     layout.flat = Buffer(buffer->data, buffer->dtype, {size}, {}, PrimExpr(), buffer->name,
                          cache_line_bytes_);
     layouts_[buffer.get()] = layout;
-    Stmt body = VisitStmt(op->body);
-    return Allocate(buffer->data, buffer->dtype, {size}, VisitExpr(op->condition), body);
+    Stmt body = VisitStmt(inside);
+    return Allocate(buffer->data, buffer->dtype, {size}, VisitExpr(condition), body);
   }
 
   // Views are laid out where they are used, as they declare.
   Stmt VisitStmt_(const DeclBufferNode* op) final { return VisitStmt(op->body); }
   Stmt VisitStmt_(const AllocateNode* op) final {
+    const auto* decl = op->body.as<DeclBufferNode>();
+    std::vector<StorageAlignment> rows = AllocatedAlignment(op);
+    if (!rows.empty() && decl != nullptr && decl->buffer->data.same_as(op->buffer_var) &&
+        decl->buffer->strides.empty()) {
+      for (const StorageAlignment& row : rows) {
+        alignment_[decl->buffer.get()][static_cast<size_t>(*as_const_int(row.axis))] = {row.factor,
+                                                                                        row.offset};
+      }
+      return Allocated(decl->buffer, BufferRegion::FullRegion(decl->buffer)->region, op->condition,
+                       decl->body);
+    }
     Allocate allocate = Downcast<Allocate>(StmtExprMutator::VisitStmt_(op));
     if (op->extents.size() != 1) allocate.CopyOnWrite()->extents = {Product(allocate->extents)};
     return allocate;

@@ -5,8 +5,10 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/launch.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "pass_common.h"
 #include "pass_option.h"
@@ -23,6 +25,8 @@ struct UnrollOptions {
   int auto_max_depth = 8;
   /*! \brief Unroll any loop of at most this extent. */
   int auto_max_extent = 0;
+  /*! \brief Unroll any loop whose variable says where a thread's own memory is accessed. */
+  bool unroll_local_access = false;
   /*! \brief Write copies; otherwise only mark the loop for the code generator. */
   bool explicit_unroll = true;
 
@@ -35,12 +39,14 @@ struct UnrollOptions {
         options.auto_max_depth = OptionEntry<int>("tir.UnrollLoop", key, value);
       } else if (key == "auto_max_extent") {
         options.auto_max_extent = OptionEntry<int>("tir.UnrollLoop", key, value);
+      } else if (key == "unroll_local_access") {
+        options.unroll_local_access = OptionEntry<bool>("tir.UnrollLoop", key, value);
       } else if (key == "explicit_unroll") {
         options.explicit_unroll = OptionEntry<bool>("tir.UnrollLoop", key, value);
       } else {
         TVM_FATAL(ValueError) << "tir.UnrollLoop has no option " << key
-                              << "; there are auto_max_step, auto_max_depth, auto_max_extent and "
-                                 "explicit_unroll";
+                              << "; there are auto_max_step, auto_max_depth, auto_max_extent, "
+                                 "explicit_unroll and unroll_local_access";
       }
     }
     return options;
@@ -93,6 +99,10 @@ class LoopUnroller final : public StmtExprMutator {
       wanted = *trips <= options_.auto_max_extent ||
                *trips * std::max<int64_t>(steps_, 1) <= options_.auto_max_step;
     }
+    // Registers have no addresses, so an index into them has to be a constant.
+    if (op->kind == ForKind::kSerial && trips != nullptr &&
+        indexes_local_.erase(op->loop_var.get()))
+      wanted = true;
     if (wanted && options_.explicit_unroll) {
       TVM_CHECK(*trips * std::max<int64_t>(steps_, 1) <= kMostSteps, ScheduleError)
           << "UnrollLoop: loop " << op->loop_var << " of " << *trips << " trips is to be unrolled, "
@@ -116,7 +126,22 @@ class LoopUnroller final : public StmtExprMutator {
 
   Stmt VisitStmt_(const BufferStoreNode* op) final {
     ++steps_;
+    NoteAccess(op->buffer, op->indices);
     return StmtExprMutator::VisitStmt_(op);
+  }
+  PrimExpr VisitExpr_(const BufferLoadNode* op) final {
+    NoteAccess(op->buffer, op->indices);
+    return StmtExprMutator::VisitExpr_(op);
+  }
+  void NoteAccess(const Buffer& buffer, const Array<PrimExpr>& indices) {
+    if (!options_.unroll_local_access) return;
+    StorageRank rank = StorageRankOf(buffer.scope());
+    if (rank != StorageRank::kLocal && rank != StorageRank::kWarp) return;
+    for (const PrimExpr& index : indices) {
+      PostOrderVisit(index, [this](const ObjectRef& node) {
+        if (const auto* var = node.as<VarNode>()) indexes_local_.insert(var);
+      });
+    }
   }
   Stmt VisitStmt_(const EvaluateNode* op) final {
     ++steps_;
@@ -140,6 +165,8 @@ class LoopUnroller final : public StmtExprMutator {
   int64_t steps_ = 0;
   int unrolled_depth_ = 0;
   bool has_normal_loop_ = false;
+  /*! \brief Variables in indices of local memory. */
+  std::unordered_set<const VarNode*> indexes_local_;
   arith::Analyzer analyzer_;
 };
 

@@ -374,13 +374,25 @@ class Vectorizer final : public StmtExprMutator {
     Stmt body = VisitStmt(op->body);
     return For(op->loop_var, min, extent, op->kind, body, op->thread_binding, op->annotations);
   }
-  // A value per lane, memory per lane, or a test per lane: all of these run lane by lane.
+  // A value per lane is a vector, if all that uses it works on vectors.
   Stmt VisitStmt_(const LetStmtNode* op) final {
     PrimExpr value = VisitExpr(op->value);
-    if (scalarize_ || !value.same_as(op->value)) return GiveUpStmt(GetRef<Stmt>(op));
+    if (scalarize_) return GiveUpStmt(GetRef<Stmt>(op));
+    if (value.as<RampNode>()) {
+      // Known as a ramp, it keeps accesses contiguous.
+      return VisitStmt(Substitute(op->body, Map<Var, PrimExpr>{{op->var, op->value}}));
+    }
+    if (value.dtype() == op->var->dtype) return LetStmt(op->var, value, VisitStmt(op->body));
+    Var wide(op->var->name_hint, value.dtype());
+    lets_[op->var.get()] = wide;
     Stmt body = VisitStmt(op->body);
-    return LetStmt(op->var, value, body);
+    lets_.erase(op->var.get());
+    if (UsesVar(body, [op](const VarNode* var) { return var == op->var.get(); })) {
+      return GiveUpStmt(GetRef<Stmt>(op));
+    }
+    return LetStmt(wide, value, body);
   }
+  // Memory per lane or a test per lane: these run lane by lane.
   Stmt VisitStmt_(const AllocateNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }
   Stmt VisitStmt_(const WhileNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }
   Stmt VisitStmt_(const AssertStmtNode* op) final { return GiveUpStmt(GetRef<Stmt>(op)); }

@@ -114,3 +114,21 @@ def test_what_cannot_be_tiled_is_refused(change, message):
     }
     with pytest.raises(ValueError, match=message):
         ms.schedule_rule.MultiLevelTilingTensorCore(**{**options, **change})
+
+
+def test_rules_for_tensor_cores_are_asked_for_by_name():
+    kind = "cuda-tensorcore"
+    context = ms.TuneContext(
+        product(128, 128, 128),
+        target=tvm.target.Target("nvidia/geforce-rtx-3090"),
+        space_generator=ms.space_generator.PostOrderApply(
+            sch_rules=kind, postprocs=kind, mutator_probs=kind
+        ),
+        rand_state=1,
+    )
+    spaces = context.generate_design_space()
+    assert any("wmma_sync" in str(sch.mod) for sch in spaces)
+    posts = context.space_generator.postprocs
+    assert all(all(post.apply(sch) for post in posts) for sch in spaces)
+    with pytest.raises(ValueError, match="no rules for 'tensor-cores'"):
+        ms.space_generator.PostOrderApply(sch_rules="tensor-cores")

@@ -204,6 +204,34 @@ def test_accesses_outside_of_buffers_are_refused():
         analysis.OOBChecker()(tvm.IRModule({"main": outside}))
 
 
+def test_out_of_bounds_in_one_iteration_is_out_of_bounds():
+    @T.prim_func
+    def beyond_the_end(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32")):
+        for i in range(3):
+            B[i, 0] = A[i, 2]
+
+    @T.prim_func
+    def before_the_start(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[3 - vi - 1]
+
+    @T.prim_func
+    def guarded(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i, j in T.grid(5, 3):
+            with T.block("B"):
+                T.where(i < 4)
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi] = T.if_then_else(vi + vj < 4, A[vi + vj], A[0])
+
+    for func in (beyond_the_end, before_the_start):
+        with pytest.raises(tvm.tir.ScheduleError, match="of buffer A is outside"):
+            analysis.OOBChecker()(tvm.IRModule({"main": func}))
+    mod = tvm.IRModule({"main": guarded})
+    assert analysis.OOBChecker()(mod).same_as(mod)
+
+
 def test_allocated_bytes_are_counted_by_scope():
     @T.prim_func
     def func(A: T.Buffer((4,), "float32")):

@@ -10,6 +10,7 @@ from testing_programs import PARALLEL, SERIAL, UNROLLED, VECTORIZED, apply, line
 from testing_tir import run_prim_func
 from tvm import te, tir
 from tvm.error import ScheduleError
+from tvm.script import tir as T
 from tvm.tir import transform
 
 HINT = "pragma_loop_partition_hint"
@@ -309,3 +310,30 @@ def test_lowered_functions_keep_their_values(name):
     run_prim_func(func, values, outs[0])
     run_prim_func(after, values, outs[1])
     np.testing.assert_allclose(outs[1], outs[0], rtol=1e-12)
+
+
+def test_loops_over_registers_are_unrolled_when_asked():
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32")):
+        for i in range(8):
+            r = T.allocate([8], "float32", "local")
+            R = T.Buffer((8,), data=r, scope="local")
+            for j in range(8):
+                R[j] = A[i * 8 + j]
+            for j in range(8):
+                A[i * 8 + j] = R[7 - j]
+
+    def loops(**options):
+        count = 0
+
+        def visit(node):
+            nonlocal count
+            count += isinstance(node, tir.For)
+
+        with tvm.transform.PassContext(config={"tir.UnrollLoop": options}):
+            mod = tir.transform.UnrollLoop()(tvm.IRModule({"main": main}))
+        tir.stmt_functor.post_order_visit(mod["main"].body, visit)
+        return count
+
+    assert loops() == 3
+    assert loops(unroll_local_access=True) == 1

@@ -109,6 +109,138 @@ def test_a_buffer_is_as_large_as_what_is_touched_of_it(lowered):
     np.testing.assert_array_equal(out[:, 6:9], x[:, 6:9] + 1)
 
 
+def test_blocks_buffers_become_allocations_with_the_gaps_of_their_strides():
+    @T.prim_func
+    def before(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+        with T.block():
+            T.reads(A[0:4, 0:16])
+            T.writes(C[0:4, 0:16])
+            B = T.alloc_buffer((4, 16), strides=(17, 1))
+            D = T.alloc_buffer((16,))
+            for i in range(4):
+                for j in range(16):
+                    B[i, j] = A[i, j]
+                for j in range(16):
+                    D[j] = B[i, j] * 2.0
+                for j in range(16):
+                    C[i, j] = D[j]
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+        b = T.allocate([4, 17], "float32")
+        B = T.decl_buffer((4, 16), data=b, strides=(17, 1))
+        d = T.allocate([16], "float32")
+        D = T.decl_buffer((16,), data=d)
+        for i in range(4):
+            for j in range(16):
+                B[i, j] = A[i, j]
+            for j in range(16):
+                D[j] = B[i, j] * 2.0
+            for j in range(16):
+                C[i, j] = D[j]
+
+    after = transform.LowerOpaqueBlock()(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(
+        after.with_attr("global_symbol", "main"), expected.with_attr("global_symbol", "main")
+    )
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+def test_aligned_buffers_are_strided_before_or_after_their_blocks_are_gone(lowered):
+    @T.prim_func
+    def before(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block():
+                T.reads(A[i, 0:16])
+                T.writes(C[i, 0:16])
+                B = T.alloc_buffer((8, 16))
+                with T.block():
+                    T.reads(A[i, 0:16])
+                    T.writes(B[i, 0:16])
+                    T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})
+                    for j in range(16):
+                        B[i, j] = A[i, j]
+                for j in range(16):
+                    C[i, j] = B[i, 15 - j]
+
+    mod = tvm.IRModule({"main": before})
+    passes = [transform.CompactBufferAllocation(), transform.LowerOpaqueBlock()]
+    mod = tvm.transform.Sequential(passes[::-1] if lowered else passes)(mod)
+    buffers = []
+    tir.stmt_functor.post_order_visit(
+        mod["main"].body,
+        lambda node: buffers.append(node.buffer) if isinstance(node, tir.DeclBuffer) else None,
+    )
+    (buffer,) = buffers
+    assert [int(n) for n in buffer.shape] == [1, 16]
+    assert [int(n) for n in buffer.strides] == [40, 1]
+    x = np.random.default_rng(0).random((8, 16)).astype("float32")
+    out = np.zeros_like(x)
+    run_prim_func(mod["main"], x, out)
+    np.testing.assert_array_equal(out, x[:, ::-1])
+
+
+def test_loops_of_one_iteration_go_with_the_blocks_unless_they_are_annotated():
+    @T.prim_func
+    def before(A: T.Buffer((4, 4), "float32")):
+        for i in range(1):
+            for j in T.serial(1, annotations={"kept": 1}):
+                for k in T.vectorized(2, 3):
+                    A[i + k, j] = 0.0
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 4), "float32")):
+        for _ in T.serial(1, annotations={"kept": 1}):
+            A[2, 0] = 0.0
+
+    lower = tvm.transform.Sequential([transform.LowerOpaqueBlock(), transform.Simplify()])
+    after = lower(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(
+        after.with_attr("global_symbol", "main"), expected.with_attr("global_symbol", "main")
+    )
+
+
+def test_pragmas_become_attributes_in_the_order_of_their_names():
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32")):
+        for i in T.serial(16, annotations={"pragma_3": 0.0, "pragma_1": "text", "pragma_2": 1}):
+            A[i] = 0.0
+
+    statement = transform.LowerOpaqueBlock()(tvm.IRModule({"main": before}))["main"].body
+    found = []
+    while isinstance(statement, tir.AttrStmt):
+        found.append((str(statement.attr_key), statement.value.value))
+        statement = statement.body
+    assert found == [("pragma_1", "text"), ("pragma_2", 1), ("pragma_3", 0.0)]
+    assert not len(statement.annotations)
+
+
+def test_a_view_that_declares_what_its_region_has_not_is_refused():
+    def lowered(**declared):
+        a = tir.decl_buffer((64, 64), name="A")
+        view = tir.decl_buffer((16, 8), name="view", **declared)
+        source = tir.BufferRegion(a, [tvm.ir.Range(16, 32), tvm.ir.Range(8, 16)])
+        use = tir.Evaluate(tir.call_extern("int32", "f", view.data, view.elem_offset))
+        block = tir.Block(
+            [], [source], [], "B", use, match_buffers=[tir.MatchBufferRegion(view, source)]
+        )
+        func = tir.PrimFunc([a], tir.BlockRealize([], True, block))
+        mod = transform.LowerMatchBuffer()(tvm.IRModule({"main": func}))
+        return mod["main"].body.block.body.value
+
+    row, column = tir.Var("row", "int32"), tir.Var("column", "int32")
+    call = lowered(strides=[row, column], elem_offset=tir.Var("offset", "int32"))
+    assert int(call.args[2]) == 16 * 64 + 8
+    with pytest.raises(ValueError, match="declares the stride 1, the region has 64"):
+        lowered(strides=[row, row], elem_offset=tir.Var("offset", "int32"))
+    with pytest.raises(ValueError, match="declares the stride 32, the region has 64"):
+        lowered(strides=[32, 1], elem_offset=tir.Var("offset", "int32"))
+    with pytest.raises(ValueError, match="declares the offset 0, the region has 1032"):
+        lowered(strides=[row, column])
+    with pytest.raises(ValueError, match="declares offset_factor 16, the region begins at"):
+        lowered(strides=[row, column], elem_offset=tir.Var("offset", "int32"), offset_factor=16)
+
+
 def test_a_buffer_whose_pointer_is_passed_on_keeps_its_size():
     @T.prim_func
     def func(C: T.Buffer((16,), "float32")):

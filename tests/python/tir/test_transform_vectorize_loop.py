@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from testing_programs import SERIAL, VECTORIZED, apply, lines, loop
 from testing_tir import run_prim_func
 from tvm import tir
+from tvm.script import tir as T
 
 VectorizeLoop = tir.transform.VectorizeLoop
 
@@ -206,6 +208,56 @@ def test_guards_of_a_number_known_at_run_time(kind, lanes):
         run_prim_func(func, np.array([limit], "int32"), values, out)
         taken = holds(index, limit) & (index < 40 // lanes * lanes)
         np.testing.assert_array_equal(out, np.where(taken, values + 1, 1))
+
+
+def let_of(value, use):
+    a, b = (tir.decl_buffer((8,), name=name) for name in "AB")
+
+    def body(i):
+        held = value(a, i)
+        name = tir.Var("held", held.dtype)
+        return tir.LetStmt(name, held, use(b, i, name))
+
+    return tir.PrimFunc([a, b], loop(8, body, VECTORIZED))
+
+
+def test_a_value_of_each_lane_is_a_vector():
+    func = let_of(lambda a, i: a[i] + 2.0, lambda b, i, v: tir.BufferStore(b, v * v, [i]))
+    assert lines(apply(VectorizeLoop(), func)) == [
+        "held: T.float32x8 = A[T.Ramp(0, 1, 8)] + T.Broadcast(2.0, 8)",
+        "B[T.Ramp(0, 1, 8)] = held*held",
+    ]
+
+
+def test_an_index_of_each_lane_stays_a_ramp():
+    func = let_of(lambda a, i: 7 - i, lambda b, i, k: tir.BufferStore(b, k * 1.0, [k]))
+    text = str(apply(VectorizeLoop(), func))
+    assert "B[T.Ramp(7, -1, 8)] =" in text and "held" not in text
+
+
+def test_a_value_that_a_loop_over_lanes_uses_is_one_of_a_lane():
+    def use(b, i, v):
+        call = tir.call_extern("float32", "f", v)
+        return tir.SeqStmt([tir.BufferStore(b, v, [i]), tir.BufferStore(b, call, [i])])
+
+    text = str(apply(VectorizeLoop(), let_of(lambda a, i: a[i] + 2.0, use)))
+    assert "for i_lane in range(8)" in text and "held: T.float32 =" in text
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_vectors_that_are_named_compute_the_same(target):
+    @T.prim_func
+    def main(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4, 16), "float32")):
+        for i in range(4):
+            for j in T.vectorized(16):
+                v = A[i, j] + T.float32(2)
+                w = v * v
+                B[i, j] = w - v
+
+    x = np.random.default_rng(0).random((4, 16)).astype("float32")
+    out = tvm.nd.array(np.zeros_like(x))
+    tvm.build(main, target=target)(tvm.nd.array(x), out)
+    np.testing.assert_allclose(out.numpy(), (x + 2) ** 2 - (x + 2), rtol=1e-6)
 
 
 def test_trip_count_known_at_run_time():

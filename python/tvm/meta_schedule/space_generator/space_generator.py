@@ -33,7 +33,7 @@ class SpaceGenerator(Named):
     Parameters
     ----------
     sch_rules, postprocs, mutator_probs : lists and chances; "from-target" takes those for the
-        target's kind where there are any, and None none.
+        target's kind where there are any, another text those of that kind, and None none.
     """
 
     # Whether a target without rules of its own is an error.
@@ -46,11 +46,9 @@ class SpaceGenerator(Named):
         mutator_probs: Any = _FROM_TARGET,
     ) -> None:
         self._rules, self._postprocs, self._mutators = sch_rules, postprocs, mutator_probs
-        self.sch_rules: list[ScheduleRule] | None = None if sch_rules == _FROM_TARGET else sch_rules
-        self.postprocs: list[Postproc] | None = None if postprocs == _FROM_TARGET else postprocs
-        self.mutator_probs: dict[Mutator, float] | None = (
-            None if mutator_probs == _FROM_TARGET else mutator_probs
-        )
+        self.sch_rules: list[ScheduleRule] | None = _named(ScheduleRule.create, sch_rules)
+        self.postprocs: list[Postproc] | None = _named(Postproc.create, postprocs)
+        self.mutator_probs: dict[Mutator, float] | None = _named(Mutator.create, mutator_probs)
         self._seed = -1
 
     def _initialize_with_tune_context(self, context: Any) -> None:
@@ -86,6 +84,13 @@ class SpaceGenerator(Named):
     def create(kind: Any = "post-order-apply", *args: Any, **kwargs: Any) -> SpaceGenerator:
         """A generator by name, or of a function of a schedule."""
         return create(kind, *args, **kwargs)
+
+
+def _named(create: Callable[[str], Any], parts: Any) -> Any:
+    """Parts as they are given, or those of a kind; None where the target decides."""
+    if parts == _FROM_TARGET:
+        return None
+    return create(parts) if isinstance(parts, str) else parts
 
 
 class PySpaceGenerator(SpaceGenerator):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, detect_linear_equation
 from tvm.error import ScheduleError
 from tvm.ir import IntImm, IRModule, PrimExpr, Range
 from tvm.ir.transform import Pass, module_pass
@@ -13,30 +15,48 @@ from tvm.runtime import DataType
 
 from ..block import Block, BlockRealize
 from ..buffer import Buffer
-from ..expr import BufferLoad
+from ..expr import BufferLoad, Call, Not, Var
 from ..function import PrimFunc
 from ..functor import StmtExprVisitor
 from ..statement import Allocate, BufferRealize, BufferStore, For, IfThenElse
+from .analysis import undefined_vars
 
 __all__ = ["OOBChecker", "calculate_allocated_bytes"]
 
 
 class _Accesses(StmtExprVisitor):
-    """Accesses that are outside of their buffers, whatever the loops around them are at."""
+    """Accesses that are certainly outside of their buffers, in some iteration or in all."""
 
     def __init__(self) -> None:
         self.outside: list[str] = []
         self._analyzer = Analyzer()
+        # Loops around, with constant bounds, and conditions under which not all iterations run.
+        self._loops: list[tuple[Var, int, int]] = []
+        self._conditions: list[PrimExpr] = []
 
     def visit_for_(self, op: For) -> None:
         self._analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
+        constant = isinstance(op.min, IntImm) and isinstance(op.extent, IntImm)
+        if not constant or int(op.extent) < 1:
+            self._visit_below(op)
+            return
+        self._loops.append((op.loop_var, int(op.min), int(op.min) + int(op.extent) - 1))
         self._visit_below(op)
+        self._loops.pop()
 
     def visit_block_realize_(self, op: BlockRealize) -> None:
         for axis, value in zip(op.block.iter_vars, op.iter_values):
             self._analyzer.bind(axis.var, value)
-        with self._analyzer.constraint_scope(op.predicate):
+        with self._under(op.predicate):
             self._visit_below(op)
+
+    @contextlib.contextmanager
+    def _under(self, condition: PrimExpr) -> Iterator[None]:
+        # In terms of loops, as indices are.
+        self._conditions.append(self._analyzer.simplify(condition))
+        with self._analyzer.constraint_scope(condition):
+            yield
+        self._conditions.pop()
 
     def visit_block_(self, op: Block) -> None:
         # What a block says of its regions is checked where it makes the accesses.
@@ -51,10 +71,20 @@ class _Accesses(StmtExprVisitor):
 
     def visit_if_then_else_(self, op: IfThenElse) -> None:
         self.visit(op.condition)
-        with self._analyzer.constraint_scope(op.condition):
+        with self._under(op.condition):
             self.visit(op.then_case)
         if op.else_case is not None:
-            self.visit(op.else_case)
+            with self._under(Not(op.condition)):
+                self.visit(op.else_case)
+
+    def visit_call_(self, op: Call) -> None:
+        if str(getattr(op.op, "name", "")) != "tir.if_then_else":
+            self._visit_below(op)
+            return
+        self.visit(op.args[0])
+        for condition, value in ((op.args[0], op.args[1]), (Not(op.args[0]), op.args[2])):
+            with self._under(condition):
+                self.visit(value)
 
     def visit_buffer_load_(self, op: BufferLoad) -> None:
         self._access(op)
@@ -70,10 +100,38 @@ class _Accesses(StmtExprVisitor):
     def _check(self, buffer: Buffer, index: PrimExpr, extent: PrimExpr) -> None:
         if DataType(str(index.dtype)).lanes != 1:
             return
-        if self._analyzer.can_prove(index >= extent) or self._analyzer.can_prove(index < 0):
+        least, most = self._extremes(index)
+        outside = (
+            self._analyzer.can_prove(index >= extent)
+            or self._analyzer.can_prove(index < 0)
+            or (most is not None and isinstance(extent, IntImm) and most >= int(extent))
+            or (least is not None and least < 0)
+        )
+        if outside:
             self.outside.append(
                 f"index {index} of buffer {buffer.name} is outside of [0, {extent})"
             )
+
+    def _extremes(self, index: PrimExpr) -> tuple[int | None, int | None]:
+        """The least and the greatest value that an index has; None where that is not certain."""
+        index = self._analyzer.simplify(index)
+        used = [loop for loop in self._loops if _uses(index, loop[0])]
+        if any(_uses(condition, var) for condition in self._conditions for var, _, _ in used):
+            return None, None
+        # A sum of loops that run on their own has its extremes where each of them has.
+        parts = detect_linear_equation(index, [var for var, _, _ in used])
+        factors = [int(part) for part in parts if isinstance(part, IntImm)]
+        if not factors or len(factors) != len(parts):
+            return None, None
+        *slopes, offset = factors
+        ends = [
+            sorted((slope * first, slope * last)) for slope, (_, first, last) in zip(slopes, used)
+        ]
+        return offset + sum(low for low, _ in ends), offset + sum(high for _, high in ends)
+
+
+def _uses(expr: PrimExpr, var: Var) -> bool:
+    return any(var.same_as(used) for used in undefined_vars(expr))
 
 
 def OOBChecker() -> Pass:

@@ -163,7 +163,7 @@ class Schedule(LoopSteps, BlockSteps):
 
         Parameters
         ----------
-        max_innermost_factor : most the last may be; -1 for no limit.
+        max_innermost_factor : most the last that is sampled may be; -1 for no limit.
         decision : the values to take, outermost first; None draws one of all with equal chance.
 
         Raises

@@ -125,7 +125,10 @@ def CompactBufferAllocation(is_strict: bool = True) -> Pass:
 def LowerOpaqueBlock() -> Pass:
     """Replace opaque blocks by their bodies, and loops over threads by launch attributes.
 
-    The block annotation ``buffer_dim_align`` becomes the alignment of strides.
+    Buffers of blocks are allocated where the block was, with the block annotation
+    ``buffer_dim_align`` as one of the allocation. Loops of one iteration without annotations are
+    dropped. Annotations of loops and blocks that begin with ``pragma_`` become attributes, if they
+    are numbers or texts.
     """
     return _ffi_api.LowerOpaqueBlock()
 

@@ -158,7 +158,6 @@ def test_samples_are_variables_and_multiply_to_the_extent():
     [
         ([3, 4], "not 2 factors of the extent 20"),
         ([20], "not 2 factors"),
-        ([1, 20], "innermost factor of the decision .* is more than max_innermost_factor=16"),
     ],
 )
 def test_a_decision_that_does_not_fit_is_refused(decision, message):
@@ -166,6 +165,13 @@ def test_a_decision_that_does_not_fit_is_refused(decision, message):
     _, j, _ = sch.get_loops(sch.get_block("C"))
     with pytest.raises(tir.ScheduleError, match=message):
         sch.sample_perfect_tile(j, 2, decision=decision)
+
+
+def test_a_decision_may_be_more_than_what_is_sampled():
+    sch = tir.Schedule(matmul()[0])
+    _, j, _ = sch.get_loops(sch.get_block("C"))
+    sizes = sch.sample_perfect_tile(j, 2, max_innermost_factor=16, decision=[1, 20])
+    assert [int(sch.get(size)) for size in sizes] == [1, 20]
 
 
 def test_a_category_is_sampled_by_its_chance():
