@@ -1,0 +1,181 @@
+"""Groups of open sizes as functions of a number of rows.
+
+Where sizes are open along the leading dimensions alone, and each row of a result is computed from
+the same row of what is read, a kernel for some rows computes any number of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tir, topi
+from tvm.ir import PrimExpr
+
+from .expr import DataflowBlock, Function, SeqExpr, ShapeExpr, Var, VarBinding
+from .fused_group import FusedGroup
+from .op import attrs_of, make_call, number_operands
+from .struct_info import TensorStructInfo, open_shape, tensor_fields
+
+__all__ = ["RowForm", "row_form"]
+
+# Elements of a block of rows of work on single elements: calls take less than it, and it stays in
+# the second-level cache.
+_ELEMENTS = 16384
+_MOST_ROWS = 1024
+# Rows of a product's blocks: some that fill register tiles, and a few.
+_PRODUCT_ROWS = (64, 8, 1)
+# Results of a row of a convolution or pool, an image, from which on one at a time is enough.
+_IMAGE_RANK = 4
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """A group by its rows.
+
+    Attributes
+    ----------
+    leading : dimensions whose places are the rows.
+    mask : bits of the arguments, results last, that have rows.
+    functions : how many rows each takes, in falling order down to one, and the group's function of
+        that many, in the last of the leading dimensions.
+    """
+
+    leading: int
+    mask: int
+    functions: tuple[tuple[int, Function], ...]
+
+
+def row_form(group: FusedGroup) -> RowForm | None:
+    """The group by its rows; None where rows depend on each other, or sizes inside are open."""
+    params = [param.struct_info for param in group.function.params]
+    results = tensor_fields(group.function.ret_struct_info)
+    if not all(isinstance(info, TensorStructInfo) for info in params):
+        return None
+    shapes = [open_shape(info) for info in [*params, *results]]
+    leading = max(map(_open_dimensions, shapes))
+    lead = shapes[-1][:leading]
+    has_rows = [_open_dimensions(shape) > 0 for shape in shapes]
+    same = all(
+        len(shape) >= leading and all(map(topi.utils.same_extent, shape[:leading], lead))
+        for shape, open_ in zip(shapes, has_rows)
+        if open_
+    )
+    if not leading or not all(has_rows[len(params) :]) or not same or len(shapes) > 62:
+        return None
+    if not _rows_are_apart(group, leading):
+        return None
+    functions = []
+    for size in _sizes(group, shapes[-1][leading:]):
+        function = _of_rows(group.function, has_rows, leading, size)
+        if function is None:
+            return None
+        functions.append((size, function))
+    mask = sum(1 << i for i, has in enumerate(has_rows) if has)
+    return RowForm(leading, mask, tuple(functions))
+
+
+def _open_dimensions(shape: tuple[Any, ...]) -> int:
+    """Leading dimensions up to the last open one."""
+    return max((k + 1 for k, e in enumerate(shape) if isinstance(e, PrimExpr)), default=0)
+
+
+def _sizes(group: FusedGroup, row: tuple[int, ...]) -> tuple[int, ...]:
+    anchor, _ = topi.schedule_registry.anchor_of(group.te.outputs)
+    if "conv" in anchor or "pool" in anchor or "winograd" in anchor:
+        return (1,)
+    if anchor in (topi.tag.DENSE, topi.tag.MATMUL, topi.tag.BATCH_MATMUL):
+        return _PRODUCT_ROWS if len(row) == 1 else (1,)
+    most = min(_MOST_ROWS, _ELEMENTS // max(1, math.prod(row)))
+    largest = 1 << max(0, most.bit_length() - 1)
+    return tuple(dict.fromkeys((largest, max(1, largest // 16), 1)))
+
+
+def _rows_are_apart(group: FusedGroup, leading: int) -> bool:
+    """Whether every stage reads rows of tensors that have some at its own place in them."""
+    operations = topi.schedule_registry.operations_of(group.te.outputs)
+    made = [*group.te.outputs, *(t for o in operations for t in o.input_tensors)]
+    if not all(isinstance(tensor.op, (te.ComputeOp, te.PlaceholderOp)) for tensor in made):
+        # A program of its own, such as a scan, may read whatever it likes.
+        return False
+    for operation in operations:
+        if not any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.axis):
+            continue
+        own = [axis.var for axis in operation.axis[:leading]]
+        if any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.axis[leading:]):
+            return False
+        if any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.reduce_axis):
+            return False
+        if not all(_reads_own_rows(value, own) for value in operation.body):
+            return False
+    return True
+
+
+def _reads_own_rows(value: tir.PrimExpr, own: list[tir.Var]) -> bool:
+    in_order = True
+    uses = 0
+
+    def visit(node: object) -> None:
+        nonlocal in_order, uses
+        if isinstance(node, tir.Var):
+            uses += any(node.same_as(var) for var in own)
+        elif isinstance(node, tir.SizeVar):
+            in_order = False
+        elif isinstance(node, tir.ProducerLoad):
+            tensor = node.producer
+            is_open = any(not topi.utils.is_constant(extent) for extent in tensor.shape)
+            at = list(node.indices)[: len(own)]
+            if is_open:
+                in_order &= len(at) == len(own) and all(a.same_as(b) for a, b in zip(at, own))
+                uses -= len(own)
+
+    tir.stmt_functor.post_order_visit(value, visit)
+    # What is left are places that decide something themselves, as those of a triangle.
+    return in_order and uses == 0
+
+
+def _of_rows(function: Function, has_rows: list[bool], leading: int, rows: int) -> Function | None:
+    """The group's function with one place in the leading dimensions, and `rows` in their last."""
+
+    def fixed(info: TensorStructInfo) -> TensorStructInfo:
+        rest = open_shape(info)[leading:]
+        return TensorStructInfo([*[1] * (leading - 1), rows, *rest], info.dtype)
+
+    replaced: dict[Any, Any] = {}
+    params = []
+    for param, has in zip(function.params, has_rows):
+        info = fixed(param.struct_info) if has else param.struct_info
+        params.append(Var(str(param.name_hint), info))
+        replaced[param] = params[-1]
+    bindings = []
+    for binding in function.body.blocks[0].bindings:
+        call = binding.value
+        if any(isinstance(arg, ShapeExpr) for arg in call.args):
+            return None
+        if not all(arg in replaced or n is not None for arg, n in
+                   zip(call.args, number_operands(call.args))):  # fmt: skip
+            return None
+        settings = attrs_of(call)
+        if any(_is_open(value) for value in settings.values()):
+            return None
+        args = [replaced.get(arg, arg) for arg in call.args]
+        made = make_call(str(call.op.name).removeprefix("relax."), *args, **settings)
+        wanted = call.struct_info
+        if not isinstance(wanted, TensorStructInfo):
+            return None
+        expected = fixed(wanted) if _open_dimensions(open_shape(wanted)) else wanted
+        if open_shape(made.struct_info) != open_shape(expected):
+            return None
+        kind = type(binding.var)
+        var = kind(str(binding.var.name_hint), made.struct_info)
+        replaced[binding.var] = var
+        bindings.append(VarBinding(var, made))
+    body = SeqExpr([DataflowBlock(bindings)], replaced[function.body.body])
+    return Function(params, body, attrs={"Primitive": 1})
+
+
+def _is_open(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_open, value))
+    return isinstance(value, PrimExpr) and bool(tir.analysis.undefined_vars(value))
