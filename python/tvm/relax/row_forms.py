@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import tir, topi
+from tvm import te, tir, topi
 from tvm.ir import PrimExpr
 
 from .expr import DataflowBlock, Function, SeqExpr, ShapeExpr, Var, VarBinding
