@@ -12,6 +12,7 @@ from typing import Any
 
 from tvm import te, tir, topi
 from tvm.ir import PrimExpr
+from tvm.tir.functor import StmtExprVisitor
 
 from .expr import DataflowBlock, Function, SeqExpr, ShapeExpr, Var, VarBinding
 from .fused_group import FusedGroup
@@ -103,36 +104,52 @@ def _rows_are_apart(group: FusedGroup, leading: int) -> bool:
         if not any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.axis):
             continue
         own = [axis.var for axis in operation.axis[:leading]]
+        inner = [axis.var for axis in [*operation.axis[leading:], *operation.reduce_axis]]
         if any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.axis[leading:]):
             return False
         if any(not topi.utils.is_constant(axis.dom.extent) for axis in operation.reduce_axis):
             return False
-        if not all(_reads_own_rows(value, own) for value in operation.body):
+        if not all(_reads_own_rows(value, own, inner) for value in operation.body):
             return False
     return True
 
 
-def _reads_own_rows(value: tir.PrimExpr, own: list[tir.Var]) -> bool:
-    in_order = True
-    uses = 0
+def _reads_own_rows(value: tir.PrimExpr, own: list[tir.Var], inner: list[tir.Var]) -> bool:
+    found = _Reads(own, inner)
+    found.visit(value)
+    return not found.elsewhere
 
-    def visit(node: object) -> None:
-        nonlocal in_order, uses
-        if isinstance(node, tir.Var):
-            uses += any(node.same_as(var) for var in own)
-        elif isinstance(node, tir.SizeVar):
-            in_order = False
-        elif isinstance(node, tir.ProducerLoad):
-            tensor = node.producer
-            is_open = any(not topi.utils.is_constant(extent) for extent in tensor.shape)
-            at = list(node.indices)[: len(own)]
-            if is_open:
-                in_order &= len(at) == len(own) and all(a.same_as(b) for a, b in zip(at, own))
-                uses -= len(own)
 
-    tir.stmt_functor.post_order_visit(value, visit)
-    # What is left are places that decide something themselves, as those of a triangle.
-    return in_order and uses == 0
+class _Reads(StmtExprVisitor):
+    """Where a stage reads rows.
+
+    Attributes
+    ----------
+    elsewhere : whether it reads other rows than its own, or asks for its place in them or for their
+        number, as what depends on a triangle does.
+    """
+
+    def __init__(self, own: list[tir.Var], inner: list[tir.Var]) -> None:
+        self._own, self._inner = own, inner
+        self.elsewhere = False
+
+    def visit_producer_load_(self, op: tir.ProducerLoad) -> None:
+        shape, indices = list(op.producer.shape), list(op.indices)
+        if any(not topi.utils.is_constant(extent) for extent in shape):
+            count = len(self._own)
+            # A dimension of one place may be read at its number.
+            self.elsewhere |= len(indices) < count or not all(
+                index.same_as(var) or topi.utils.equal_const_int(extent, 1)
+                for index, var, extent in zip(indices, self._own, shape)
+            )
+            indices = indices[count:]
+        for index in indices:
+            self.visit_expr(index)
+
+    def visit_var_(self, op: tir.Var) -> None:
+        self.elsewhere |= not any(op.same_as(var) for var in self._inner)
+
+    visit_size_var_ = visit_var_
 
 
 def _of_rows(function: Function, has_rows: list[bool], leading: int, rows: int) -> Function | None:
