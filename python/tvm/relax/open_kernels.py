@@ -24,7 +24,7 @@ from .op import call_tir
 from .program_codegen import ROW_KERNEL_NAMES, ROW_KERNELS
 from .rewriter import FunctionRewriter, graph_functions
 from .row_forms import RowForm, row_form
-from .struct_info import TensorStructInfo, TupleStructInfo, tensor_fields
+from .struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo, tensor_fields
 
 __all__ = ["with_open_kernels"]
 
@@ -149,7 +149,8 @@ class _OpenKernel:
 
     def call(self, call: Call) -> Call:
         """The call of the kernel that takes the place of one of the group's function."""
-        args = _with_stored(call.args, self._packings, self._packed)
+        tensors = [arg for arg in call.args if not isinstance(arg, ShapeExpr)]
+        args = _with_stored(tensors, self._packings, self._packed)
         values = _extents_of_call(self._params, call)
         extents = [tir.stmt_functor.substitute(var, values) for var in self.extents]
         return call_tir(self.gvar, args, call.struct_info, ShapeExpr(extents) if extents else None)
@@ -198,6 +199,9 @@ def _extents_of_call(params: list[Any], call: Call) -> Mapping[tir.Var, Any]:
     values: dict[tir.Var, Any] = {}
     infos = [arg.struct_info for arg in call.args]
     for info, given in zip(params, infos):
+        if isinstance(info, ShapeStructInfo):
+            values.update(zip(info.values, given.values))
+            continue
         for own, other in zip(tensor_fields(info), tensor_fields(given)):
             _match(own, other, values)
     return values
