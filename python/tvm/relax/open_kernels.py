@@ -187,8 +187,7 @@ def _not_given(tensors: list[te.Tensor]) -> list[tir.Var]:
             asked += tir.analysis.undefined_vars(axis.dom.extent)
         for value in operation.body:
             asked += [v for v in tir.analysis.undefined_vars(value) if v not in own]
-    seen = {*given}
-    return [var for var in asked if not (var in seen or seen.add(var))]
+    return [var for var in dict.fromkeys(asked) if var not in set(given)]
 
 
 def _extents_of_call(params: list[Any], call: Call) -> Mapping[tir.Var, Any]:
