@@ -21,8 +21,10 @@ from .block_builder import NameSupply
 from .expr import Call, Constant, Function, ShapeExpr, Tuple, rearranged
 from .fused_group import FusedGroup, fused_groups
 from .op import call_tir
+from .program_codegen import ROW_KERNEL_NAMES, ROW_KERNELS
 from .rewriter import FunctionRewriter, graph_functions
-from .struct_info import TensorStructInfo, TupleStructInfo, tensor_fields
+from .row_forms import RowForm, row_form
+from .struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo, tensor_fields
 
 __all__ = ["with_open_kernels"]
 
@@ -35,18 +37,90 @@ def with_open_kernels(mod: IRModule, target: Target) -> IRModule:
     names = NameSupply()
     for gvar in mod.get_global_vars():
         names.fresh(str(gvar.name_hint))
-    kernels: dict[str, _OpenKernel] = {}
+    kernels: dict[str, _OpenKernel | _RowKernels] = {}
     for group in fused_groups(mod):
         gvar = GlobalVar(names.fresh(f"{group.name}_kernel"))
-        kernels[group.name] = _OpenKernel(group, gvar, target)
+        rows = row_form(group)
+        kernels[group.name] = (
+            _OpenKernel(group, gvar, target)
+            if rows is None
+            else _RowKernels(group, rows, gvar, target)
+        )
     functions: dict[GlobalVar, Any] = {
         gvar: func for gvar, func in mod.functions.items() if isinstance(func, tir.PrimFunc)
     }
     for gvar, func in graph_functions(mod).items():
         functions[gvar] = _KernelCalls(func, kernels).run()
     for kernel in kernels.values():
-        functions[kernel.gvar] = kernel.prim_func
+        functions.update(kernel.functions)
     return mod.with_functions(functions)
+
+
+class _RowKernels:
+    """Kernels of a group each row of whose results depends on the same row of what it takes.
+
+    They are scheduled as those of fixed sizes are; the machine calls them for one block of rows
+    after the other.
+    """
+
+    def __init__(self, group: FusedGroup, rows: RowForm, gvar: GlobalVar, target: Target) -> None:
+        self.gvar = gvar
+        self.functions: dict[GlobalVar, tir.PrimFunc] = {}
+        self._packings: Mapping[int, topi.schedule_registry.Packing] = {}
+        names: list[str] = []
+        for size, function in rows.functions:
+            part = FusedGroup(group.name, function, group.weight, group.constant_inputs)
+            name = str(gvar.name_hint) if not names else f"{gvar.name_hint}_{size}"
+            with target:
+                if names:
+                    # Weights lie as the first kernel reads them.
+                    known = _scheduled_like(part, self._packings, target)
+                else:
+                    known = topi.schedule_args_for(part.args, part.constant_inputs, target)
+                    if any(packing.result is not None for packing in known.packings.values()):
+                        # More columns than there are take the place of the operator's stage.
+                        known = topi.schedule_args_for(part.args, (), target)
+                    self._packings = known.packings
+            func = schedule_to_module(known.schedule, list(known.args), name=name)[name]
+            self.functions[gvar if not names else GlobalVar(name)] = func
+            names.append(name)
+        sizes = [size for size, _ in rows.functions]
+        settings = {ROW_KERNELS: [rows.leading, rows.mask, *sizes], ROW_KERNEL_NAMES: names}
+        self.functions[gvar] = self.functions[gvar].with_attr(settings)
+        self._packed: dict[tuple[Any, int], Constant] = {}
+
+    def call(self, call: Call) -> Call:
+        """The call that takes the place of one of the group's function."""
+        args = _with_stored(call.args, self._packings, self._packed)
+        return call_tir(self.gvar, args, call.struct_info)
+
+
+def _scheduled_like(
+    group: FusedGroup, packings: Mapping[int, topi.schedule_registry.Packing], target: Target
+) -> topi.schedule_registry.ScheduledArgs:
+    """A schedule for weights that are stored for another number of rows."""
+    args = list(group.args)
+    outputs = list(group.te.outputs)
+    for position, packing in packings.items():
+        outputs = list(te.replace_tensors(outputs, [(args[position], packing.weight)]))
+        args[position] = packing.packed
+    inputs = args[: len(group.te.inputs)]
+    schedule = topi.schedule_for(outputs, target)
+    return topi.schedule_registry.ScheduledArgs(schedule, [*inputs, *outputs], packings)
+
+
+def _with_stored(
+    args: Sequence[RelayExpr], packings: Mapping[int, Any], packed: dict[tuple[Any, int], Constant]
+) -> list[RelayExpr]:
+    """Arguments with constants as schedules read them."""
+    result = list(args)
+    for position, packing in packings.items():
+        constant = args[position]
+        assert isinstance(constant, Constant)
+        if (constant, position) not in packed:
+            packed[constant, position] = Constant(rearranged(constant.data, packing.pack))
+        result[position] = packed[constant, position]
+    return result
 
 
 class _OpenKernel:
@@ -70,26 +144,16 @@ class _OpenKernel:
         self.extents = [wide[var] for var in asked]
         name = str(gvar.name_hint)
         module = schedule_to_module(known.schedule, [*known.args, *asked], name=name)
-        self.prim_func = _checked(module[name], known.args, name)
+        self.functions = {gvar: _checked(module[name], known.args, name)}
         self._packed: dict[tuple[Any, int], Constant] = {}
 
     def call(self, call: Call) -> Call:
         """The call of the kernel that takes the place of one of the group's function."""
-        args = [
-            self._stored(arg, i) if i in self._packings else arg for i, arg in enumerate(call.args)
-        ]
+        tensors = [arg for arg in call.args if not isinstance(arg, ShapeExpr)]
+        args = _with_stored(tensors, self._packings, self._packed)
         values = _extents_of_call(self._params, call)
         extents = [tir.stmt_functor.substitute(var, values) for var in self.extents]
         return call_tir(self.gvar, args, call.struct_info, ShapeExpr(extents) if extents else None)
-
-    def _stored(self, constant: RelayExpr, position: int) -> Constant:
-        """A constant as the schedule reads it."""
-        assert isinstance(constant, Constant)
-        key = (constant, position)
-        if key not in self._packed:
-            data = rearranged(constant.data, self._packings[position].pack)
-            self._packed[key] = Constant(data)
-        return self._packed[key]
 
 
 def _checked(func: tir.PrimFunc, args: Sequence[te.Tensor], name: str) -> tir.PrimFunc:
@@ -123,8 +187,7 @@ def _not_given(tensors: list[te.Tensor]) -> list[tir.Var]:
             asked += tir.analysis.undefined_vars(axis.dom.extent)
         for value in operation.body:
             asked += [v for v in tir.analysis.undefined_vars(value) if v not in own]
-    seen = {*given}
-    return [var for var in asked if not (var in seen or seen.add(var))]
+    return [var for var in dict.fromkeys(asked) if var not in set(given)]
 
 
 def _extents_of_call(params: list[Any], call: Call) -> Mapping[tir.Var, Any]:
@@ -135,6 +198,9 @@ def _extents_of_call(params: list[Any], call: Call) -> Mapping[tir.Var, Any]:
     values: dict[tir.Var, Any] = {}
     infos = [arg.struct_info for arg in call.args]
     for info, given in zip(params, infos):
+        if isinstance(info, ShapeStructInfo):
+            values.update(zip(info.values, given.values))
+            continue
         for own, other in zip(tensor_fields(info), tensor_fields(given)):
             _match(own, other, values)
     return values
@@ -147,7 +213,7 @@ def _match(own: TensorStructInfo, other: TensorStructInfo, values: dict[tir.Var,
 
 
 class _KernelCalls(FunctionRewriter):
-    def __init__(self, func: Function, kernels: Mapping[str, _OpenKernel]) -> None:
+    def __init__(self, func: Function, kernels: Mapping[str, _OpenKernel | _RowKernels]) -> None:
         super().__init__(func)
         self._kernels = kernels
 

@@ -44,7 +44,12 @@ from .struct_info import (
     tensor_fields,
 )
 
-__all__ = ["write_programs"]
+__all__ = ["ROW_KERNELS", "ROW_KERNEL_NAMES", "write_programs"]
+
+# Attributes of a kernel that is called for blocks of rows: the leading axes that rows are places
+# in, the tensors that have them as bits, and the rows that each kernel takes; the names of these.
+ROW_KERNELS = "relax.row_kernels"
+ROW_KERNEL_NAMES = "relax.row_kernel_names"
 
 
 def write_programs(mod: IRModule, builder: ExecBuilder) -> dict[GlobalVar, tir.PrimFunc]:
@@ -443,7 +448,13 @@ class _Writer:
 
     def _kernel(self, call: Call, args: Sequence[Argument]) -> None:
         name = str(call.args[0].name_hint)
-        if len(call.args) > 2:
+        attrs = self._mod[call.args[0]].attrs if call.args[0] in self._mod.functions else None
+        if attrs is not None and ROW_KERNELS in attrs:
+            leading, mask, *sizes = (int(number) for number in attrs[ROW_KERNELS])
+            pairs = zip(sizes, map(str, attrs[ROW_KERNEL_NAMES]))
+            flat = [item for size, each in pairs for item in (size, self._builder.f(each))]
+            self._do("vm.builtin.call_tir_rows", leading, mask, len(sizes), *flat, *args)
+        elif len(call.args) > 2:
             self._dynamic(name, args, self._value(call.args[2]))
         else:
             self._do(name, *args)

@@ -13,7 +13,7 @@ from tvm.ir import PrimExpr, RelayExpr
 
 from .expr import Call, Function, PrimValue, ShapeExpr, Tuple, Var
 from .op import attrs_of, number_operands, op_spec
-from .struct_info import StructInfo, open_shape, tensor_fields
+from .struct_info import StructInfo, TensorStructInfo, open_shape, tensor_fields
 
 __all__ = ["TEFunction", "call_flop", "function_to_te", "tensors_flop"]
 
@@ -114,8 +114,10 @@ def function_to_te(func: Function) -> TEFunction:
     ValueError : the shape of a parameter is unknown, or an operator has no te computation.
     """
     narrow = _Narrow()
-    inputs = tuple(_placeholder(p.struct_info, str(p.name_hint), narrow) for p in func.params)
-    env: dict[Var, Any] = dict(zip(func.params, inputs))
+    # A shape among the parameters says extents, and no data.
+    params = [p for p in func.params if isinstance(p.struct_info, TensorStructInfo)]
+    inputs = tuple(_placeholder(p.struct_info, str(p.name_hint), narrow) for p in params)
+    env: dict[Var, Any] = dict(zip(params, inputs))
     calls = []
     for block in func.body.blocks:
         for binding in block.bindings:

@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -272,6 +273,71 @@ void CallTirDyn(Args args, RetValue* ret) {
   function.CallPacked(Args(all.data(), static_cast<int32_t>(all.size())), ret);
 }
 
+/*!
+ * \brief (leading axes, mask of tensors, number of kernels, rows and kernel of each, tensors...).
+ *
+ * The tensors of the mask have the same leading axes, whose places are the rows. A kernel takes
+ * that many of them, one behind the other; the first is the largest, and the last takes one. Rows
+ * at the end that fill no kernel are computed with some before them once more, where there are as
+ * many.
+ */
+void CallTirRows(Args args, RetValue*) {
+  const char* who = "vm.builtin.call_tir_rows";
+  const auto leading = ReadArg<int64_t>(who, args, 0), mask = ReadArg<int64_t>(who, args, 1);
+  const auto count = static_cast<int>(ReadArg<int64_t>(who, args, 2));
+  const int first = 3 + 2 * count, num_tensors = args.size() - first;
+  TVM_CHECK(leading > 0 && count > 0 && num_tensors > 0 && num_tensors < 63, ValueError)
+      << who << ": takes kernels and at most 62 tensors";
+  std::vector<DLTensor> tensors(num_tensors);
+  std::vector<std::vector<int64_t>> shapes(num_tensors);
+  std::vector<int64_t> row_bytes(num_tensors, 0);
+  std::vector<Any> given(num_tensors);
+  int64_t rows = -1;
+  for (int i = 0; i < num_tensors; ++i) {
+    const std::optional<DLTensor*> tensor = args[first + i].TryCast<DLTensor*>();
+    TVM_CHECK(tensor && *tensor, TypeError)
+        << who << ": takes tensors, got " << args[first + i].TypeName();
+    TVM_CHECK(IsContiguous(**tensor), ValueError) << who << ": takes arrays without gaps";
+    tensors[i] = **tensor;
+    tensors[i].strides = nullptr;
+    shapes[i].assign(tensors[i].shape, tensors[i].shape + tensors[i].ndim);
+    given[i] = Any(&tensors[i]);
+    if (!(mask >> i & 1)) continue;
+    TVM_CHECK(static_cast<int64_t>(shapes[i].size()) >= leading, ValueError)
+        << who << ": a tensor of the shape " << Text(shapes[i]) << " has no " << leading << " axes";
+    int64_t own = 1;
+    for (int64_t k = 0; k < leading; ++k) own *= std::exchange(shapes[i][k], 1);
+    TVM_CHECK(rows == -1 || rows == own, ValueError)
+        << who << ": tensors have " << rows << " and " << own << " rows";
+    rows = own;
+    row_bytes[i] = rows == 0 ? 0 : static_cast<int64_t>(NumBytes(**tensor)) / rows;
+    tensors[i].shape = shapes[i].data();
+  }
+  std::vector<void*> begins(num_tensors);
+  for (int i = 0; i < num_tensors; ++i) begins[i] = tensors[i].data;
+  const auto run = [&](const PackedFunc& kernel, int64_t start, int64_t size) {
+    for (int i = 0; i < num_tensors; ++i) {
+      if (!(mask >> i & 1)) continue;
+      shapes[i][leading - 1] = size;
+      tensors[i].data = static_cast<char*>(begins[i]) + start * row_bytes[i];
+    }
+    Any nothing;
+    kernel.CallPacked(Args(given.data(), num_tensors), &nothing);
+  };
+  for (int64_t k = 0, start = 0; k < count && start < rows; ++k) {
+    const auto size = ReadArg<int64_t>(who, args, static_cast<int>(3 + 2 * k));
+    const auto kernel = ReadArg<PackedFunc>(who, args, static_cast<int>(4 + 2 * k));
+    TVM_CHECK(size > 0 && (size == 1 || k + 1 < count), ValueError)
+        << who << ": the last kernel must take one row";
+    for (; start + size <= rows; start += size) run(kernel, start, size);
+    // Few rows of a large kernel are cheaper by smaller ones.
+    if (start < rows && size <= rows && 2 * (rows - start) > size) {
+      run(kernel, rows - size, size);
+      start = rows;
+    }
+  }
+}
+
 Any TupleGetItem(Array<Any> fields, int64_t index) {
   TVM_CHECK(index >= 0 && index < static_cast<int64_t>(fields.size()), IndexError)
       << "vm.builtin.tuple_getitem: no field " << index << " of " << fields.size();
@@ -431,6 +497,7 @@ TVM_REGISTER_GLOBAL("vm.builtin.invoke_closure").set_body([](Args args, RetValue
   ReadArg<PackedFunc>("vm.builtin.invoke_closure", args, 1).CallPacked(args.slice(2), ret);
 });
 TVM_REGISTER_GLOBAL("vm.builtin.call_tir_dyn").set_body(CallTirDyn);
+TVM_REGISTER_GLOBAL("vm.builtin.call_tir_rows").set_body(CallTirRows);
 TVM_REGISTER_GLOBAL("vm.builtin.copy").set_body_typed([](Any value) { return value; });
 TVM_REGISTER_GLOBAL("vm.builtin.null_value").set_body([](Args, RetValue* ret) { *ret = Any(); });
 TVM_REGISTER_GLOBAL("vm.builtin.make_tuple").set_body([](Args args, RetValue* ret) {

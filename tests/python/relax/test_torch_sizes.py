@@ -91,10 +91,12 @@ def test_sizes_outside_of_the_range_are_refused_with_both():
         sized.sizes.of([(4,), (8, 3)])
 
 
-def test_dynamic_shapes_without_sizes_are_refused():
+def test_dynamic_shapes_without_sizes_are_symbolic_extents():
     program = export_for_inference(torch.nn.Linear(4, 5), torch.randn(3, 4), None, ({0: Dim("n")},))
-    with pytest.raises(ValueError, match="has the dynamic shape .*ProgramImporter.at"):
-        from_exported_program(program)
+    func = from_exported_program(program)["main"]
+    extent, width = func.params[0].struct_info.shape.values
+    assert isinstance(extent, tvm.tir.Var) and int(width) == 4
+    assert func.ret_struct_info.shape.values[0].same_as(extent)
 
 
 def test_dynamic_shapes_that_the_program_fixes_are_said_in_one_line():

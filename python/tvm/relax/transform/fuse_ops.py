@@ -12,6 +12,7 @@ from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.ir.transform import PassContext
 
 from .. import op
+from ..analysis import free_symbolic_vars
 from ..block_builder import NameSupply
 from ..expr import (
     BindingBlock,
@@ -30,7 +31,7 @@ from ..expr import (
 from ..op import OpPattern
 from ..op.rules import equal
 from ..rewriter import graph_functions, uses_of
-from ..struct_info import TensorStructInfo, open_shape
+from ..struct_info import ShapeStructInfo, TensorStructInfo, open_shape
 from ..te_lowering import call_flop
 from .fuse_kernels import fuse_kernel_calls, has_kernel_patterns
 from .graph_pass import graph_pass
@@ -376,6 +377,12 @@ class _Fuser:
             bindings.append(VarBinding(var, value))
         body = SeqExpr([DataflowBlock(bindings)], bindings[-1].var)
         func = Function(params, body, attrs={"Primitive": 1})
+        # Extents that no shape of an operand says come as a shape of their own.
+        extents = free_symbolic_vars(func)
+        if extents:
+            shape = Var("extents", ShapeStructInfo(list(extents)))
+            func = Function([*params, shape], body, attrs={"Primitive": 1})
+            args.append(ShapeExpr(list(extents)))
         labels = [_op_label(member.value) for member in members]
         # A kernel of the name of a C function would be called in its place, by itself.
         alone = len(labels) == 1 and labels[0] not in _C_FUNCTIONS

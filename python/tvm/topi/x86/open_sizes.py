@@ -1,6 +1,7 @@
 """Products and functions of rows whose innermost sizes are open.
 
-Tiles are small: each loop that may end inside of a tile is there twice, with its end and without.
+Nothing but vectors is cut: each loop that may end inside of one is there twice, with its end and
+without.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..schedule_registry import is_elementwise_of, operations_of
-from ..utils import has_size, is_constant
+from ..utils import as_int, has_size, is_constant
 from .row_normalization import is_row_function
 from .vectors import inline_producers, is_costly, vector_lanes
 
 __all__ = ["schedule_open_product", "schedule_open_rows"]
 
-# Rows of results that share what is read of the right side.
-_ROWS = 4
 # Vectors of partial results, which hide the latency of additions.
 _PARTIAL_VECTORS = 2
 
@@ -26,7 +25,9 @@ _PARTIAL_VECTORS = 2
 def schedule_open_product(
     product: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
-    """Tiles of a few rows by a vector of columns, for products of open columns or depth.
+    """A vector of columns of a row at a time, for products of open columns or depth.
+
+    More rows would be asked for inside of the innermost loop whether they are there.
 
     Returns
     -------
@@ -42,24 +43,22 @@ def schedule_open_product(
     s = te.create_schedule(output.op)
     inline_producers(s, output, first=product)
     local = s.cache_write(product, "local") if output.op.same_as(product.op) else product
-    lanes = vector_lanes(target, product.dtype)
-    columns = product.shape[-1]
-    while is_constant(columns) and lanes > 1 and int(columns) % lanes:
+    columns, lanes = product.shape[-1], vector_lanes(target, product.dtype)
+    if not is_constant(columns):
+        # What is left of a row is computed element by element.
+        lanes = max(1, lanes // 2)
+    while is_constant(columns) and lanes > 1 and as_int(columns) % lanes:
         lanes //= 2
-    *batch, i, j = output.op.axis
-    i, row = s[output].split(i, factor=_ROWS)
+    *rows, j = output.op.axis
     j, lane = s[output].split(j, factor=lanes)
-    s[output].reorder(*batch, i, j, row, lane)
-    s[output].parallel(s[output].fuse(*batch, i))
-    s[output].unroll(row)
+    s[output].parallel(s[output].fuse(*rows) if len(rows) > 1 else rows[0])
     s[output].vectorize(lane)
     s[local].compute_at(s[output], j)
     if not output.op.same_as(product.op):
         s[local].set_scope("local")
-    row, lane = s[local].op.axis[-2:]
+    lane = s[local].op.axis[-1]
     (k,) = s[local].op.reduce_axis
-    s[local].reorder(k, row, lane)
-    s[local].unroll(row)
+    s[local].reorder(k, lane)
     s[local].vectorize(lane)
     return s
 

@@ -278,7 +278,7 @@ class _NodeContext:
         whole = value.detach().cpu()
         return whole.float().numpy() if _is_extension_type(whole.dtype) else whole.numpy()
 
-    def ints(self, index: int) -> list[int] | None:
+    def ints(self, index: int) -> list[Any] | None:
         array = self.array(index)
         if array is None:
             return None

@@ -172,14 +172,14 @@ def _slice(n: Node, x: torch.Tensor, *_: torch.Tensor | None) -> torch.Tensor:
 
 def _slice_of_open(x: torch.Tensor, axis: int, start: Any, end: Any, step: int) -> torch.Tensor:
     """A slice along an axis whose extent, or whose limits, are open."""
-    lead = (slice(None),) * axis
+    lead: tuple[Any, ...] = (slice(None),) * axis
     if step > 0:
-        return x[(*lead, slice(start, end, step))]
+        return x[lead + (slice(start, end, step),)]
     if start not in (-1,) and not (not _is_open(start) and start >= _BEYOND):
         raise OnnxError("a slice that goes backwards along an open axis, and not from its end")
     if not _is_open(end) and end > -_BEYOND:
         raise OnnxError("a slice that goes backwards along an open axis, and not to its begin")
-    return torch.flip(x, [axis])[(*lead, slice(None, None, -step))]
+    return torch.flip(x, [axis])[lead + (slice(None, None, -step),)]
 
 
 # Limits that stand for an end of any axis.

@@ -42,8 +42,8 @@ def has_open_sizes(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == object
 
 
-def size_tensor(array: Array) -> torch.Tensor:
-    """Open sizes as a tensor of the program."""
+def size_tensor(array: Any) -> torch.Tensor:
+    """An array with open sizes as a tensor of the program."""
     whole = not any(isinstance(size, (float, torch.SymFloat)) for size in array.reshape(-1))
     dtype = torch.int64 if whole else torch.float32
     parts = [torch.scalar_tensor(size, dtype=dtype) for size in array.reshape(-1)]
@@ -165,6 +165,11 @@ def _split(n: Node, x: Array, *_: Any) -> list[Array]:
     return list(np.split(x, np.cumsum(sizes)[:-1], axis))
 
 
+def _behind(place: tuple[int, ...]) -> tuple[Any, ...]:
+    """All of the first dimension, at one place of the others."""
+    return (slice(None), *place)
+
+
 def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Array]:
     def compute(n: Node, x: Array, *_: Any) -> Array:
         axes = _axes(n, 1)
@@ -172,7 +177,7 @@ def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Array]:
         for axis in sorted((a % x.ndim for a in axes or range(x.ndim)), reverse=True):
             rows = np.moveaxis(x, axis, 0)
             x = _filled(rows.shape[1:], [
-                functools.reduce(function, map(_plain, rows[(slice(None), *place)]))
+                functools.reduce(function, map(_plain, rows[_behind(place)]))
                 for place in np.ndindex(*rows.shape[1:])
             ])  # fmt: skip
             if keep:

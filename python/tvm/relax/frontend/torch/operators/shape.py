@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from tvm import arith, tir
+from tvm import DataType, arith, te, tir, topi
 from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import ShapeExpr, TupleGetItem
@@ -38,8 +38,21 @@ def _view(a: Arguments) -> RelayExpr:
 
 @converter("view.dtype")
 def _view_dtype(a: Arguments) -> RelayExpr:
-    a.refuse_unless(a.dtype("self") == a.result_dtype, "as another element type")
-    return a["self"]
+    own, wanted = a.dtype("self"), a.result_dtype
+    if own == wanted:
+        return a["self"]
+    sizes = [DataType(dtype).itemsize for dtype in (own, wanted)]
+    a.refuse_unless(
+        sizes[0] == sizes[1] and "bool" not in (own, wanted),
+        f"of {own} as {wanted}, an element type of another size",
+    )
+
+    def bits_as(x: te.Tensor) -> te.Tensor:
+        return te.compute(
+            x.shape, lambda *i: tir.reinterpret(wanted, x(*i)), "T_bitcast", topi.tag.ELEMWISE
+        )
+
+    return a.builder.call_te(bits_as, a["self"])
 
 
 @converter("permute.default")
