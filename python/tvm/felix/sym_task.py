@@ -302,8 +302,8 @@ def extract_tasks(
     """
     if isinstance(target, Path):
         raise TypeError(
-            f"extract_tasks: target is text or a Target, got the path {target}; the file to write is "
-            "given by name, save_to="
+            f"extract_tasks: target is text or a Target, got the path {target}; the file to write "
+            "is given by name, save_to="
         )
     target = target if isinstance(target, Target) else Target(target)
     tasks = extract_tasks_(

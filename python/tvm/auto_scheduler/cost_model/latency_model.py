@@ -443,13 +443,13 @@ class LatencyModel(nn.Module):
                 f"{replay} has features of another kind than the checkpoint beside it "
                 f"({self.replay.kind} and {kind}); remove it, or train both again"
             )
-        foreign = sum(meta.sketch < 0 for meta in self.replay.conf_meta)
-        if foreign:
+        older = sum(meta.sketch < 0 for meta in self.replay.conf_meta)
+        if older:
             logger.info(
                 "%s: %d of its %d programs are points of no sketch of this version; it is their "
                 "features that are learned from",
                 replay.name,
-                foreign,
+                older,
                 len(self.replay),
             )
 

@@ -27,7 +27,8 @@ class MLPModelPLWrapper(LatencyModel, pl.LightningModule):
 
         Parameters
         ----------
-        args, kwargs : those of Lightning, for files of its own; for others parameters of the class.
+        args, kwargs : those of Lightning, for files of its own; for others parameters of the class
+            by name.
 
         Raises
         ------
@@ -41,7 +42,7 @@ class MLPModelPLWrapper(LatencyModel, pl.LightningModule):
             if mean is not None:
                 kwargs.setdefault("n_features", len(mean))
             return super().load_from_checkpoint(checkpoint_path, *args, **kwargs)
-        return cls(*args, pretrained=checkpoint_path, **kwargs)
+        return cls(**{**kwargs, "pretrained": checkpoint_path})
 
     def training_step(self, batch: SegmentBatch, batch_idx: int) -> torch.Tensor:
         """One Lightning step; logs `train_loss`."""
