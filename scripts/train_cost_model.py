@@ -77,6 +77,34 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     )
     train.add_argument("--log-folder", type=Path, help="of the TensorBoard log")
 
+    recreate = commands.add_parser(
+        "recreate",
+        parents=[seed],
+        help="measure, collect and train at one go: the model that comes with the package, anew",
+    )
+    recreate.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of operators")
+    recreate.add_argument("--random", type=int, default=24, help="operators of each seed")
+    recreate.add_argument("--per-task", type=int, default=40, help="programs of each operator")
+    recreate.add_argument("--target", default="llvm")
+    recreate.add_argument(
+        "-d",
+        "--dataset",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="more data sets to train on, such as the replay of another machine's checkpoint",
+    )
+    recreate.add_argument("--train-ratio", type=float, default=0.85, help="share of the tasks")
+    recreate.add_argument("--epochs", type=int, default=60)
+    recreate.add_argument("--replay", type=int, default=600, help="programs to keep beside it")
+    recreate.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        help="checkpoint to write; what is measured goes to folders beside it and is gone on with",
+    )
+
     ansor = commands.add_parser(
         "train_ansor", parents=[seed], help="train a model over per-store features"
     )
@@ -168,6 +196,40 @@ def _train_mlp(options: argparse.Namespace) -> None:
         print(f"{name:>14}: {value:.4f}")
 
 
+def _recreate(options: argparse.Namespace) -> None:
+    folders = []
+    for seed in options.seeds:
+        folder = options.out.with_name(f"{options.out.stem}-{seed}")
+        folders.append(folder)
+        _measure(
+            argparse.Namespace(
+                networks=[],
+                random=options.random,
+                seed=seed,
+                target=options.target,
+                per_task=options.per_task,
+                guided=0.5,
+                out=folder,
+            )
+        )
+    data = options.out.with_suffix(".npz")
+    _felix_dataset(argparse.Namespace(logs=folders, out=data))
+    _train_mlp(
+        argparse.Namespace(
+            dataset=[data, *options.dataset],
+            out=options.out,
+            train_ratio=options.train_ratio,
+            min_lat=0.0,
+            max_lat=float("inf"),
+            loss_f="relative",
+            epochs=options.epochs,
+            seed=options.seed,
+            replay=options.replay,
+            log_folder=None,
+        )
+    )
+
+
 def _train_ansor(options: argparse.Namespace) -> None:
     import numpy as np
 
@@ -243,6 +305,7 @@ def main(arguments: list[str] | None = None, command: str | None = None) -> int:
         "measure": _measure,
         "felix_dataset": _felix_dataset,
         "train_mlp": _train_mlp,
+        "recreate": _recreate,
         "train_ansor": _train_ansor,
     }
 

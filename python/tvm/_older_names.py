@@ -92,6 +92,8 @@ MOVED: Mapping[str, str] = {
     "tvm.context": "tvm.device",
     "tvm.convert": "tvm.runtime.convert",
     "tvm.felix.extrac_tasks": "tvm.felix.extract_tasks",
+    "tvm.felix.load_and_register_tasks": "tvm.felix.load_tasks",
+    "tvm.felix.load_and_register_tasks_": "tvm.felix.load_tasks, whose groups have pairs",
     "tvm.felix.test_extract_task": "tvm.felix.extract_tasks_, which prints the groups of tasks",
     "tvm.form_body": "tvm.driver.form_irmodule",
     "tvm.get_tvm_func": "tvm.get_global_func",

@@ -82,6 +82,15 @@ struct StoreFacts {
   std::vector<BufferFacts> slots;
 };
 
+/*!
+ * \brief What the values of columns mean, of every search space; models of another version are
+ *        refused.
+ *
+ * It is raised whenever a column of the same name gets other values for the same program. A test
+ * compares the features of fixed programs with what they were.
+ */
+constexpr int kLoopFeatureVersion = 1;
+
 /*! \brief How a model reads a column: numbers as ln(1 + value), flags as they are. */
 enum class FeatureKind { kNumber, kFlag };
 

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tvm.runtime.files import append_lines
 from tvm.target import Target
@@ -27,6 +27,17 @@ logger = logging.getLogger("auto_scheduler")
 # one is near it.
 MAX_CONFIRMED = 4
 _CLOSE = 1.25
+
+
+class Observer(Protocol):
+    """Who is told of measurements: a search policy, or what makes one for them."""
+
+    @property
+    def search_task(self) -> SearchTask:
+        """The task that the measurements are of."""
+
+    def observe(self, candidates: Sequence[Candidate], results: Sequence[MeasureResult]) -> None:
+        """Learn of measurements."""
 
 
 def confirm_records(
@@ -69,14 +80,14 @@ def confirm_records(
             session.confirm(task, found.get(key, []))
 
 
-def observe_records(records: str | Path, policies: Mapping[str, SearchPolicy]) -> None:
+def observe_records(records: str | Path, policies: Mapping[str, Observer]) -> None:
     """Let policies observe what was recorded; see `MeasureSession.restore`."""
     for key, inputs, results in _records_of(records, policies):
         policies[key].observe(inputs, results)
 
 
 def _records_of(
-    records: str | Path, policies: Mapping[str, SearchPolicy]
+    records: str | Path, policies: Mapping[str, Observer]
 ) -> Iterator[tuple[str, list[Candidate], list[MeasureResult]]]:
     """Workload key, candidates and results of each policy that the file has records of."""
     found: dict[str, tuple[list[Candidate], list[MeasureResult]]] = {}
@@ -213,14 +224,15 @@ class MeasureSession:
             confirmed[best] = seconds[best] = self.measure_again(again)[0]
         return confirmed
 
-    def restore(self, records: str | Path, policies: Mapping[str, SearchPolicy]) -> int:
+    def restore(self, records: str | Path, policies: Mapping[str, Observer]) -> int:
         """Let policies and the measurer observe what an earlier run recorded.
 
         Each record counts as a measurement, so that a run that goes on measures what is left.
 
         Parameters
         ----------
-        policies : by workload key; records of other workloads or machines are passed over.
+        policies : by workload key, or what makes them when there is something to observe; records
+            of other workloads or machines are passed over.
 
         Returns
         -------

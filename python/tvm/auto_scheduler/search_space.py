@@ -6,7 +6,7 @@ from tvm.target import Target
 
 from . import _ffi_api
 
-__all__ = ["feature_names", "search_spaces", "space_key"]
+__all__ = ["feature_names", "feature_version", "search_spaces", "space_key"]
 
 
 def search_spaces() -> list[tuple[str, str]]:
@@ -27,6 +27,11 @@ def feature_names(target: str | Target, search_space: str = "felix") -> list[str
     """
     target = Target(target) if isinstance(target, str) else target
     return [str(name) for name in _ffi_api.FeatureNames(target, search_space)]
+
+
+def feature_version() -> int:
+    """Counts how often columns of `feature_names` came to mean something else under their names."""
+    return int(_ffi_api.LoopFeatureVersion())
 
 
 def space_key(target: Target, search_space: str) -> str:

@@ -8,7 +8,7 @@ and in parts:
 >>> tasks = felix.extract_tasks(model, example_inputs, save_to="run/tasks.json")
 >>> optim = felix.Optimizer(tasks, felix.MLPModelPLWrapper())
 >>> optim.tune(n_measurements=300, log_file="run/records.json")
->>> fast = felix.compile(model, example_inputs, records="run")
+>>> fast = felix.compile_in_place(model, example_inputs, records="run")
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ _LAZY = {
     "from_onnx": "onnx_network",
     "compile": "compiler",
     "compile_dynamic": "dynamic",
+    "compile_in_place": "tuning",
     "DynamicNetwork": "dynamic",
     "tune": "tuning",
     "tune_together": "tuning",

@@ -14,9 +14,9 @@ from tvm import auto_scheduler
 from tvm.auto_scheduler import task_scheduler
 from tvm.target import Target
 
-from .compiler import CompiledNetwork, compile
+from .compiler import CompiledNetwork
 from .sym_task import make_task, save_tasks
-from .tuning import compile_tuned
+from .tuning import compile_in_place
 
 __all__ = ["AnsorResult", "ansor_tune"]
 
@@ -104,6 +104,5 @@ def ansor_tune(
     )
     # What was found is timed again beside the library's schedules, and then inside of the network.
     auto_scheduler.confirm_records(records, tasks)
-    network = compile(model, example_inputs, target=target, records=records).network
-    [compiled] = compile_tuned([network], target, out, None)
+    compiled = compile_in_place(model, example_inputs, target, records=out, cache=False)
     return AnsorResult(compiled, scheduler.ct, time.monotonic() - start, float(scheduler.cur_score))

@@ -31,14 +31,22 @@ __all__ = [
 
 
 def generate_all_sym_sketches(
-    task: auto_scheduler.SearchTask, max_sketches: int = 8, search_space: str = "felix"
+    task: auto_scheduler.SearchTask | auto_scheduler.SearchPolicy,
+    max_sketches: int = 8,
+    search_space: str = "felix",
 ) -> tuple[list[StateObject], list[str]]:
     """Symbolic sketches of a task, at most `max_sketches`, and why other structures failed.
+
+    Parameters
+    ----------
+    task : or a policy, whose task is meant.
 
     Raises
     ------
     ValueError : the task's target has no space `search_space`.
     """
+    if isinstance(task, auto_scheduler.SearchPolicy):
+        task = task.search_task
     states, failures = _ffi_api.GenerateAllSymSketches(task, max_sketches, search_space)
     return list(states), [str(failure) for failure in failures]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
 
 from . import progress
@@ -22,7 +23,7 @@ class _LogFile(logging.FileHandler):
 
 def init_logging(
     log_file: str | Path | None = None,
-    level: int = logging.INFO,
+    level: int | bool = logging.INFO,
     console: int | None = None,
     *,
     phases: bool = False,
@@ -35,12 +36,22 @@ def init_logging(
 
     Parameters
     ----------
-    log_file : appended to; its folder must exist.
-    level : of the file, and of the console unless `console` is given.
+    log_file : appended to; its folder must exist. A folder gets a file that has the time as its
+        name.
+    level : of the file, and of the console unless `console` is given. As in the original Felix it
+        may say whether everything is wanted (True is DEBUG, on the console INFO); `log_file` is a
+        folder then, which is made.
     console : level of the console.
     phases : show on standard output what a run does, as lines without time and name, where the
         level of the console is above INFO.
     """
+    if isinstance(level, bool):
+        console = logging.INFO if console is None else console
+        level = logging.DEBUG if level else logging.INFO
+        if log_file is not None:
+            Path(log_file).mkdir(parents=True, exist_ok=True)
+    if log_file is not None and Path(log_file).is_dir():
+        log_file = Path(log_file) / time.strftime("%Y.%m.%d-%H%M%S.log")
     logger = logging.getLogger("tvm")
     loggers = [logger, logging.getLogger("auto_scheduler")]
     for ours in (*loggers, progress.logger):

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 from tvm import auto_scheduler
@@ -16,13 +17,13 @@ from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
 from tvm.runtime.files import check_appendable, read_json, write_atomically
 
-from .evolution import EvolutionPolicy, EvolvedTask
-from .perf_func import SketchPerfFunc, TaskPerfFunc
+from .evolution import EvolutionPolicy
+from .perf_func import SketchPerfFunc, TaskPerfFunc, feature_kind
 from .policy import FelixPolicy, Learner, make_policy
 from .progress import counting, phase, steps
 from .relatives import connect
-from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer
-from .sym_task import SymTaskAndInstances, TaskInstance
+from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer, TaskHistory
+from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 
 # With those that take part in a round, from the model of a sketch on.
 __all__ = [
@@ -75,7 +76,8 @@ class TaskResult:
     desc: str
     weight: int
     flop: float
-    n_sketches: int
+    n_sketches: int | None
+    """Symbolic sketches; None where the budget did not reach the task, so that none were made."""
     best: ConfigInfo | None
     n_measured: int
     errors: dict[int, int]
@@ -83,7 +85,8 @@ class TaskResult:
     library_seconds: float = math.inf
     """Latency of the operator library's schedule; infinite if it was not measured."""
     search: str = "gradient"
-    """How: by "gradient"; where no sketch is symbolic by "evolution" of programs, or "none"."""
+    """How: by "gradient"; where no sketch is symbolic by "evolution" of programs; "none" where
+    nothing could be searched, or the budget did not reach the task."""
     note: str = ""
     """Why it was not searched by gradient."""
 
@@ -116,17 +119,49 @@ class TuneResult:
         return self.history[-1][2] if self.history else None
 
 
-@dataclass(frozen=True)
 class TunedTask:
-    """A task and who searches it."""
+    """A task and who searches it: its sketches are made when it is first searched.
 
-    instance: TaskInstance
-    policy: FelixPolicy | EvolutionPolicy
+    Parameters
+    ----------
+    instance : the task.
+    begin : makes its policy.
+    """
+
+    def __init__(
+        self, instance: TaskInstance, begin: Callable[[], FelixPolicy | EvolutionPolicy]
+    ) -> None:
+        self.instance = instance
+        self._begin = begin
+        self._nothing = TaskHistory()
+
+    @cached_property
+    def policy(self) -> FelixPolicy | EvolutionPolicy:
+        """Who searches the task."""
+        return self._begin()
 
     @property
-    def search(self) -> SingleTaskOptimizer | EvolvedTask:
+    def is_begun(self) -> bool:
+        """Whether there is a policy, so that asking for it takes no time."""
+        return "policy" in self.__dict__
+
+    @property
+    def search(self) -> TaskHistory:
         """Everything that is known of the task's schedules."""
-        return self.policy.search_state
+        return self.policy.search_state if self.is_begun else self._nothing
+
+    @property
+    def search_task(self) -> auto_scheduler.SearchTask:
+        """The task that measurements are of."""
+        return self.instance.ansor_task
+
+    def observe(
+        self,
+        candidates: Sequence[auto_scheduler.Candidate],
+        results: Sequence[auto_scheduler.MeasureResult],
+    ) -> None:
+        """Let the policy learn of measurements."""
+        self.policy.observe(candidates, results)
 
     @property
     def key(self) -> str:
@@ -136,6 +171,8 @@ class TunedTask:
     @property
     def how(self) -> tuple[str, str]:
         """How it is searched, as `TaskResult.search`, and why not by gradient."""
+        if not self.is_begun:
+            return "none", ""
         if isinstance(self.policy, FelixPolicy):
             return "gradient", ""
         return ("evolution" if self.policy.is_searched else "none"), self.policy.explanation
@@ -157,8 +194,12 @@ class Optimizer:
     seed : of every random choice of the search.
     settings : constants of the gradient search.
     against_library : measure the operator library's schedules first and the winners once more at
-        the end, so that what is built is never slower than it was untuned.
-    progress : show a bar while sketches are made, where standard error is a terminal.
+        the end, so that no kernel that is built is slower than it was untuned.
+
+    Raises
+    ------
+    ValueError : there are no tasks, their target has no search space, or the model was trained for
+        other targets or on other features.
     """
 
     def __init__(
@@ -172,9 +213,11 @@ class Optimizer:
         seed: int = 0,
         settings: SearchSettings | None = None,
         against_library: bool = True,
-        progress: bool = True,
     ) -> None:
         self.against_library = against_library
+        self._seed, self._settings = seed, settings
+        self._n_config_seeds: int | None = None
+        self._n_grad_steps: int | None = None
         if session is None:
             session = auto_scheduler.MeasureSession(builder, runner)
         self.session = session
@@ -187,12 +230,10 @@ class Optimizer:
         if not pairs:
             raise ValueError("Optimizer: no tasks to tune (the network has no tunable operator)")
         pairs.sort(key=lambda pair: pair[1].idx)
-        self.tasks: list[TunedTask] = []
-        for task, instance in steps(pairs, "Reading features of sketches", show=progress):
-            policy = make_policy(task, self.learner, seed=[seed, instance.idx], settings=settings)
-            self.tasks.append(TunedTask(instance, policy))
-        self.learner.size(self.gradient_policies)
-        connect(self.gradient_policies)
+        self.learner.expect(feature_kind(pairs[0][0]))
+        self.tasks = [
+            TunedTask(instance, partial(self._begin, task, instance)) for task, instance in pairs
+        ]
         self.scheduler = auto_scheduler.TaskScheduler(
             [task.instance.ansor_task for task in self.tasks],
             [task.instance.weight for task in self.tasks],
@@ -203,8 +244,9 @@ class Optimizer:
 
     @property
     def gradient_policies(self) -> list[FelixPolicy]:
-        """The policies of all tasks that have symbolic sketches."""
-        return [task.policy for task in self.tasks if isinstance(task.policy, FelixPolicy)]
+        """The policies of the tasks that were searched by gradient so far."""
+        begun = [task.policy for task in self.tasks if task.is_begun]
+        return [policy for policy in begun if isinstance(policy, FelixPolicy)]
 
     @property
     def perf_model(self) -> LatencyModel:
@@ -269,6 +311,7 @@ class Optimizer:
             check_appendable(log_file)
         self._weigh_budget(n_measurements - self.n_measure, measure_per_round)
         self.session.records = Path(log_file) if log_file is not None else None
+        self._n_config_seeds, self._n_grad_steps = n_config_seeds, n_grad_steps
         for policy in self.gradient_policies:
             policy.n_config_seeds, policy.n_grad_steps = n_config_seeds, n_grad_steps
         interrupted = False
@@ -283,6 +326,20 @@ class Optimizer:
         finally:
             self.session.flush()
         return self.result(interrupted)
+
+    def _begin(self, sym_task: SymTask, instance: TaskInstance) -> FelixPolicy | EvolutionPolicy:
+        """Make the sketches of a task and who searches them."""
+        policy = make_policy(
+            sym_task, self.learner, seed=[self._seed, instance.idx], settings=self._settings
+        )
+        if isinstance(policy, FelixPolicy):
+            policy.n_config_seeds = self._n_config_seeds or policy.n_config_seeds
+            policy.n_grad_steps = self._n_grad_steps or policy.n_grad_steps
+            self.learner.take_in(policy)
+            structure = policy.sym_task.sym_dag
+            alike = [p for p in self.gradient_policies if p.sym_task.sym_dag == structure]
+            connect([*alike, policy])
+        return policy
 
     def _weigh_budget(self, left: int, measure_per_round: int) -> None:
         """Find out whether the budget can reach every task, and say so where it cannot."""
@@ -349,10 +406,10 @@ class Optimizer:
                 task.instance.desc,
                 task.instance.weight,
                 task.instance.flop,
-                task.policy.n_sketches,
+                task.policy.n_sketches if task.is_begun else None,
                 task.search.best,
                 len(task.search.measured),
-                dict(task.policy.errors),
+                dict(task.policy.errors) if task.is_begun else {},
                 self.library_seconds(task),
                 *task.how,
             )
@@ -372,8 +429,7 @@ class Optimizer:
         ------
         ValueError : a record cannot be read; the message names file and line.
         """
-        policies = {task.key: task.policy for task in self.tasks}
-        used = self.session.restore(log_file, policies)
+        used = self.session.restore(log_file, {task.key: task for task in self.tasks})
         self._resume_scheduler()
         return used
 
@@ -401,7 +457,9 @@ class Optimizer:
             "rng": self.scheduler.rng.bit_generator.state,
             "tasks": {
                 task.key: {
-                    "rng": task.search.rng.bit_generator.state,
+                    "rng": task.policy.search_state.rng.bit_generator.state
+                    if task.is_begun
+                    else None,
                     "rounds": task.search.least_lat_history,
                     "measured": len(task.search.measured),
                 }
@@ -441,10 +499,14 @@ class Optimizer:
                 )
             self.scheduler.rng.bit_generator.state = state["rng"]
             for key, task in ours.items():
-                search, entry = task.search, saved[key]
-                search.rng.bit_generator.state = entry["rng"]
-                search.least_lat_history = [float(seconds) for seconds in entry["rounds"]]
-                if len(search.measured) > int(entry["measured"]):
+                rng, rounds, measured = (saved[key][name] for name in ("rng", "rounds", "measured"))
+                if not (task.is_begun or rounds or measured):
+                    continue
+                search = task.policy.search_state
+                if rng is not None:
+                    search.rng.bit_generator.state = rng
+                search.least_lat_history = [float(seconds) for seconds in rounds]
+                if len(search.measured) > int(measured):
                     search.end_round()
             self.history = [(float(s), int(n), float(best)) for s, n, best in state["history"]]
             self.timer = Timer(float(state["seconds"]))

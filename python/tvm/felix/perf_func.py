@@ -13,7 +13,7 @@ import torch
 from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
-from tvm.auto_scheduler.search_space import space_key
+from tvm.auto_scheduler.search_space import feature_version, space_key
 
 from .bound import ProcessorBound
 from .canonical import canonical_configs
@@ -23,12 +23,24 @@ from .sampling import distinct_rows
 from .sketch import Sketch, Task
 from .task_model import TaskModel
 
-__all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key"]
+__all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key", "feature_kind"]
 
 
 def config_key(sketch: int, config: Mapping[str, int]) -> tuple:
     """Hashable identity of a schedule inside its task."""
     return (sketch, *sorted(config.items()))
+
+
+def feature_kind(task: Task) -> FeatureKind:
+    """What the columns of the features of a task's programs are.
+
+    Raises
+    ------
+    ValueError : the task's target has no such search space.
+    """
+    target = task.ansor_task.target
+    columns = auto_scheduler.feature_names(target, task.search_space)
+    return FeatureKind.of(space_key(target, task.search_space), columns, feature_version())
 
 
 @dataclass(frozen=True)
@@ -217,10 +229,7 @@ class TaskPerfFunc:
     @property
     def feature_kind(self) -> FeatureKind:
         """What the columns of the features are."""
-        function = next(iter(self.sketch_funcs.values()))
-        task = self.sym_task
-        names = list(map(str, function.features.pack.feature_names))
-        return FeatureKind.of(space_key(task.ansor_task.target, task.search_space), names)
+        return feature_kind(self.sym_task)
 
     @property
     def n_features(self) -> int:

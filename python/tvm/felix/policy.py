@@ -18,7 +18,7 @@ from tvm.auto_scheduler import (
     SearchPolicy,
     SearchTask,
 )
-from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder, FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.cost_model.torch_mode import one_torch_thread, with_gradients
 from tvm.auto_scheduler.measure_session import observe_records
@@ -56,39 +56,50 @@ class Learner:
         self.model = model
         self.data = DatasetBuilder()
         self._trained_on = 0
+        self._samples: list[np.ndarray] = []
 
     def train(self) -> None:
         """Learn from what is new, if there is enough of it."""
         if len(self.data) >= max(_MIN_PROGRAMS_TO_TRAIN, _GROWTH * self._trained_on):
+            sample = self._sample()
+            if sample is not None:
+                self.model.standardise(sample)
+                self._samples.clear()
             self.model.train_self(self.data)
             self._trained_on = len(self.data)
 
-    def size(self, policies: Sequence[FelixPolicy]) -> None:
-        """Size the model for tasks, if there are any; a new one is standardised on random points
-        of theirs.
+    def expect(self, kind: FeatureKind) -> None:
+        """Say what the features are that the model will be asked about.
 
         Raises
         ------
         ValueError : the model was trained for other targets, or on other features.
         """
-        if not policies:
+        self.data.kind = kind
+        self.model.expect(kind)
+
+    def take_in(self, policy: FelixPolicy) -> None:
+        """A policy begins to ask the model. A new one is standardised on random points of the first
+        policy, and before its first training on those of all that began until then.
+
+        Raises
+        ------
+        ValueError : as of `expect`.
+        """
+        self.expect(policy.function.feature_kind)
+        n_features = policy.function.n_features
+        if self.model.trained:
+            self.model.ensure_built(n_features)
             return
-        self.data.kind = policies[0].function.feature_kind
-        self.model.expect(self.data.kind)
-        rows = []
-        if not self.model.built:
-            rng = np.random.default_rng(0)
-            for policy in policies:
-                for function in policy.function.sketch_funcs.values():
-                    points = function.features.config_maker.make(16, rng)
-                    if len(points):
-                        rows.append(
-                            function.features.rows(points).reshape(
-                                -1, function.features.pack.n_features
-                            )
-                        )
-        sample = torch.from_numpy(np.concatenate(rows)) if rows else None
-        self.model.ensure_built(policies[0].function.n_features, sample)
+        rng = np.random.default_rng(0)
+        for function in policy.function.sketch_funcs.values():
+            points = function.features.config_maker.make(16, rng)
+            if len(points):
+                self._samples.append(function.features.rows(points).reshape(-1, n_features))
+        self.model.ensure_built(n_features, self._sample())
+
+    def _sample(self) -> torch.Tensor | None:
+        return torch.from_numpy(np.concatenate(self._samples)) if self._samples else None
 
 
 class FelixPolicy(SearchPolicy):
@@ -152,7 +163,7 @@ class FelixPolicy(SearchPolicy):
         self.errors: Counter[int] = Counter()
         self._pending: dict[Candidate, ConfigInfo] = {}
         if own:
-            self.learner.size([self])
+            self.learner.take_in(self)
 
     @with_gradients()
     def propose(self, n: int) -> list[Candidate]:
@@ -204,7 +215,13 @@ class FelixPolicy(SearchPolicy):
             self.learner.data.add(
                 function.features.rows(function.features.point(info.config)[None])[0],
                 self.function.flops,
-                ConfigMeta(self.function.name, info.sketch, info.config, info.seconds),
+                ConfigMeta(
+                    self.function.name,
+                    info.sketch,
+                    info.config,
+                    info.seconds,
+                    str(self.search_task.target),
+                ),
             )
         else:
             self.errors[info.error_no] += 1
@@ -296,7 +313,8 @@ def make_policies(
         for index, task in enumerate(tasks)
     ]
     gradient = [policy for policy in policies if isinstance(policy, FelixPolicy)]
-    learner.size(gradient)
+    for policy in gradient:
+        learner.take_in(policy)
     connect(gradient)
     if load_log_file is not None:
         observe_records(load_log_file, {str(p.search_task.workload_key): p for p in policies})

@@ -16,6 +16,7 @@ from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.target.machine import host_cpu
 
 from .optim import Optimizer
+from .policy import FelixPolicy
 from .search import SearchSettings
 from .sym_task import SymTaskAndInstances
 
@@ -59,7 +60,7 @@ def measure_programs(
     with (
         session,
         tqdm(
-            total=per_task * len(optimizer.gradient_policies),
+            total=per_task * len(optimizer.tasks),
             disable=None if progress else True,
             unit="prog",
         ) as bar,
@@ -67,7 +68,10 @@ def measure_programs(
         bar.update(min(before, bar.total))
         session.on_result.append(lambda *_: bar.update(1))
         # Programs without a symbolic sketch have no features that the model is trained on.
-        for policy in optimizer.gradient_policies:
+        for task in optimizer.tasks:
+            policy = task.policy
+            if not isinstance(policy, FelixPolicy):
+                continue
             while (missing := per_task - len(policy.search_state.measured)) > 0:
                 if not session.round(policy, min(batch, missing)):
                     break

@@ -19,8 +19,7 @@ from tvm.runtime.files import write_atomically
 from .compiler import CompiledNetwork
 from .coverage import SEARCHED
 from .optim import TaskResult
-from .progress import steps
-from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
+from .sym_task import SymTaskAndInstances, TaskInstance
 from .tuning import KernelSearch
 
 __all__ = [
@@ -47,30 +46,19 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1e3:.3f}"
 
 
-def _count_sketches(task: SymTask) -> str:
-    try:
-        return str(len(task.sketches))
-    except ValueError:  # it has none, and is searched in another way
-        return "-"
-
-
-def print_tasks(tasks: Sequence[SymTaskAndInstances], progress: bool = True) -> None:
-    """The tuning tasks: operators, output shape, uses, work, number of symbolic sketches.
-
-    progress : show a bar while sketches are made, where standard error is a terminal.
-    """
+def print_tasks(tasks: Sequence[SymTaskAndInstances]) -> None:
+    """The tuning tasks: operators, output shape, uses, work."""
     table = Table(title="Tuning tasks", title_justify="left")
-    for name in ("ID", "Operators", "Shape", "Uses", "MFLOP", "Sketches"):
+    for name in ("ID", "Operators", "Shape", "Uses", "MFLOP"):
         table.add_column(name, justify="left" if name in ("Operators", "Shape") else "right")
-    for group in steps(tasks, "Making symbolic sketches", show=progress):
-        for task, instance in group.pairs:
+    for group in tasks:
+        for instance in group.instances:
             table.add_row(
                 str(instance.idx),
                 instance.desc,
                 "x".join(map(str, instance.output_shape)),
                 str(instance.weight),
                 f"{instance.flop / 1e6:.2f}",
-                _count_sketches(task),
             )
     _console.print(table)
 

@@ -298,7 +298,13 @@ def extract_tasks(
     ------
     ValueError : operators that cannot be imported, all of them in one message; or the network has
         nothing to tune.
+    TypeError : the target is a path.
     """
+    if isinstance(target, Path):
+        raise TypeError(
+            f"extract_tasks: target is text or a Target, got the path {target}; the file to write "
+            "is given by name, save_to="
+        )
     target = target if isinstance(target, Target) else Target(target)
     tasks = extract_tasks_(
         model, example_inputs, target, winograd, print_tasks=False, progress=False

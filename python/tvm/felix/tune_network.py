@@ -153,7 +153,7 @@ def _tune(
             progress=progress,
             rivals=rivals,
             on_round=on_round,
-            on_tasks=lambda tasks: report.print_tasks(tasks, progress),
+            on_tasks=report.print_tasks,
             **machines,
         )
     if search.resumed:

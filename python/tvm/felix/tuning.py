@@ -21,19 +21,20 @@ from tvm.runtime.files import FolderLock, remove_partials
 from tvm.target import Target
 
 from .cache import KernelCache, read_kernel_records, write_kernel_records
-from .compiler import CompiledNetwork, compile_network
+from .compiler import CompiledNetwork, compile, compile_network
 from .coverage import FOUND
 from .forms import choose_forms, find_rivals, forget_choice
 from .in_place import choose_in_place, keep_untuned
 from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .progress import phase
-from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules
+from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules, record_file
 from .settings import SearchBudget
 from .sym_task import SymTaskAndInstances, add_rivals, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
     "KernelSearch",
+    "compile_in_place",
     "compile_rivals",
     "compile_tuned",
     "measuring_on",
@@ -224,6 +225,49 @@ def tune_together(
     return compiled
 
 
+def compile_in_place(
+    model: torch.nn.Module | Callable[..., Any] | torch.export.ExportedProgram | Network,
+    example_inputs: Sequence[Any] | torch.Tensor = (),
+    target: Target | str = "llvm",
+    *,
+    records: str | os.PathLike[str],
+    example_kwargs: Mapping[str, Any] | None = None,
+    winograd: bool | None = None,
+    cache: bool = True,
+) -> CompiledNetwork:
+    """Compile a network with the records of a run, timed inside of the network as `tune` does it.
+
+    `felix.compile` gives each kernel what was fastest alone. Here kernels are timed where they run,
+    those that the library's schedule is faster for there are left to it, and so are all if the
+    network as a whole is faster without a search. The folder keeps the choice, which later calls of
+    `felix.compile` follow. For records of `Optimizer.tune`, of `auto_scheduler`, of a run that was
+    interrupted, or of other machines of the same kind.
+
+    Parameters
+    ----------
+    records : folder of the run, which has its ``records.json`` and may be written to; or this file.
+    model, example_inputs, target, example_kwargs, winograd, cache : as for `felix.compile`.
+
+    Raises
+    ------
+    ValueError : the records are in a file of another name; else as `felix.compile`.
+    BlockingIOError : another process has a run in this folder.
+    FileNotFoundError : there are no such records.
+    """
+    path = record_file(records)
+    if path.name not in ("records.json", REMEMBERED):
+        raise ValueError(
+            f"compile_in_place: what is faster is kept beside records.json, not {path.name}: "
+            "give the records a folder of their own, and that name"
+        )
+    target = target if isinstance(target, Target) else Target(target)
+    first = compile(model, example_inputs, target, path, example_kwargs, winograd, cache)
+    with run_folder(path.parent) as folder:
+        known = KernelCache.of_machine() if cache else None
+        [network] = compile_tuned([first.network], target, folder, known)
+    return network
+
+
 def compile_rivals(
     networks: Sequence[Network], target: Target, folder: Path, wanted: bool
 ) -> tuple[list[CompiledNetwork] | None, list[Network]]:
@@ -260,7 +304,8 @@ def compile_tuned(
     rivals : other forms of them, whose kernels were searched, too.
     in_place : time the kernels inside the networks, leave to the library those for which that is
         faster, leave out prefetches where that is, and take from rivals what is faster. Of
-        processors.
+        processors. Without it, as where a run was interrupted or measured elsewhere, networks are
+        only timed as a whole: one that is slower than untuned keeps the library's schedules.
     """
     has_records = any((folder / name).exists() for name in ("records.json", REMEMBERED))
     (folder / IN_PLACE).unlink(missing_ok=True)
@@ -275,8 +320,59 @@ def compile_tuned(
     phase("Compiling with what was found")
     source = schedules()
     tuned = [compile_network(network, target, source) for network in networks]
-    if not (in_place and "cpu" in target.keys):
+    if "cpu" not in target.keys:
         return tuned
+    best = tuned
+    if in_place:
+        best, tuned, untuned = _choose_parts(
+            folder, target, tuned, untuned, rivals, source, schedules
+        )
+    # What was remembered of other runs was weighed there, as long as nothing is compiled anew.
+    if untuned is None and any(_searched(network) for network in best):
+        untuned = [compile_network(network, target) for network in networks]
+    changed = best is not tuned or any(k.schedule in FOUND for net in best for k in net.kernels)
+    if untuned is None or not changed:
+        return best
+    phase("Timing the network tuned and untuned")
+    slower = keep_untuned(folder, target, best, untuned, tuned)
+    if not slower:
+        return best
+    logger.warning(
+        "%s: faster with the library's schedules than with what was found, which is left out",
+        ", ".join(dict.fromkeys(slower)),
+    )
+    forget_choice(folder, target)
+    return compiled(networks)
+
+
+def _choose_parts(
+    folder: Path,
+    target: Target,
+    tuned: list[CompiledNetwork],
+    untuned: Sequence[CompiledNetwork] | None,
+    rivals: Sequence[Network],
+    source: RecordedSchedules,
+    schedules: Callable[..., RecordedSchedules],
+) -> tuple[list[CompiledNetwork], list[CompiledNetwork], Sequence[CompiledNetwork] | None]:
+    """Networks with what is faster inside of them, kernel by kernel and form by form.
+
+    Parameters
+    ----------
+    tuned, untuned : the networks with all that was found, and without, if they were compiled yet.
+    source : of the schedules of `tuned`.
+    schedules : gives what was found as the folder says by now; with False without what that reads
+        ahead.
+
+    Returns
+    -------
+    The networks, those in the form that they had, and `untuned`, if it was needed.
+    """
+    networks = [network.network for network in tuned]
+
+    def compiled(networks: Sequence[Network]) -> list[CompiledNetwork]:
+        source = schedules()
+        return [compile_network(network, target, source) for network in networks]
+
     others = [compile_network(network, target, source) for network in rivals]
     found = frozenset().union(*map(_searched, tuned))
     # Rivals run where they have programs that the networks have not.
@@ -306,18 +402,7 @@ def compile_tuned(
         plain = {name for network in chosen for name in network.options.plain}
         logger.info("faster as they are: %s", ", ".join(sorted(plain)) or "no parts")
         best = compiled(chosen) if plain else tuned
-    changed = best is not tuned or any(k.schedule in FOUND for net in best for k in net.kernels)
-    if untuned is None or not changed:
-        return best
-    slower = keep_untuned(folder, target, best, untuned, tuned)
-    if not slower:
-        return best
-    logger.warning(
-        "%s: faster with the library's schedules than with what was found, which is left out",
-        ", ".join(dict.fromkeys(slower)),
-    )
-    forget_choice(folder, target)
-    return compiled(networks)
+    return best, tuned, untuned
 
 
 def _searched(network: CompiledNetwork) -> frozenset[str]:
@@ -449,11 +534,9 @@ def search_kernels(
 
     session = MeasureSession(builder, runner)
     try:
-        # Sketches are made meanwhile.
+        # The model is read meanwhile.
         session.start_workers()
-        optimizer = Optimizer(
-            wanted, budget.model(), seed=budget.seed, session=session, progress=progress
-        )
+        optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, session=session)
         # Known schedules are where the search starts; they cost no measurement of this run.
         if (folder / REMEMBERED).exists():
             session.n_measure -= optimizer.restore(folder / REMEMBERED)

@@ -106,6 +106,10 @@ TVM_REGISTER_GLOBAL("auto_scheduler.FeatureNames").set_body_typed([](Target targ
   return Array<String>(names.begin(), names.end());
 });
 
+TVM_REGISTER_GLOBAL("auto_scheduler.LoopFeatureVersion").set_body_typed([]() {
+  return kLoopFeatureVersion;
+});
+
 /*
  * Features of a program without knobs as a model sees them: float64[stores, features], numbers as
  * ln(1 + value). The order of buffers may be given, from the pack of a sketch, so that the rows

@@ -93,6 +93,49 @@ def test_the_model_is_a_lightning_module_that_any_trainer_trains(tmp_path):
     assert {"val_loss", "val_spearman"} <= trainer.callback_metrics.keys()
 
 
+def test_checkpoints_of_either_kind_are_loaded_as_lightning_does(tmp_path):
+    data = made_up_programs(64)
+    model = MLPModelPLWrapper(n_features=12)
+    trainer = pytorch_lightning.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        default_root_dir=tmp_path,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    batches = torch.utils.data.DataLoader([data.batch()], batch_size=None)
+    trainer.fit(model, batches, batches)
+    trainer.save_checkpoint(tmp_path / "lightning.ckpt")
+    model.save(tmp_path / "ours.ckpt")
+    rows = torch.ones(1, 2, 12)
+    for name in ("lightning.ckpt", "ours.ckpt"):
+        again = MLPModelPLWrapper.load_from_checkpoint(tmp_path / name)
+        assert torch.equal(again(rows), model(rows))
+    with pytest.raises(FileNotFoundError):
+        MLPModelPLWrapper.load_from_checkpoint(tmp_path / "none.ckpt")
+    (tmp_path / "text.ckpt").write_text("no checkpoint")
+    with pytest.raises(ValueError, match="no file of tensors"):
+        MLPModelPLWrapper.load_from_checkpoint(tmp_path / "text.ckpt")
+
+
+def test_what_comes_with_the_package_says_what_of_it_is_of_older_sketches(tmp_path, caplog):
+    caplog.set_level("INFO")
+    model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
+    metas = model.replay.conf_meta
+    foreign = sum(meta.sketch < 0 for meta in metas)
+    assert f"{foreign} of its {len(metas)} programs are points of no sketch of this version" in (
+        caplog.text
+    )
+    assert all(meta.target for meta in metas)
+    # A data set of other features beside a checkpoint is refused, not learned from.
+    model.save(tmp_path / "model.ckpt")
+    model.replay.kind = FeatureKind("cpu", "another")
+    model.replay.save(tmp_path / "model.replay.npz")
+    with pytest.raises(ValueError, match=r"model\.replay\.npz has features of another kind"):
+        MLPModelPLWrapper(pretrained=tmp_path / "model.ckpt")
+
+
 def test_training_keeps_the_weights_that_were_best_on_other_programs():
     data = made_up_programs(64)
     model = MLPModelPLWrapper(n_features=12)

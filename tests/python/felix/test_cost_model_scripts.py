@@ -9,6 +9,7 @@ import pytest
 
 from tvm import auto_scheduler, felix, te
 from tvm.auto_scheduler import MeasureInput, MeasureResult
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
 
 @pytest.fixture
@@ -51,6 +52,21 @@ def test_nothing_to_measure_or_to_train_on_is_refused(tmp_path, train, capsys):
         assert train.main(arguments) == 1
         assert message in capsys.readouterr().err
     assert not out.is_file()
+
+
+def test_the_packaged_model_is_made_anew_by_one_command(tmp_path, train, capsys):
+    out = tmp_path / "mine.ckpt"
+    sizes = ["--random", "2", "--per-task", "2", "--epochs", "1", "--train-ratio", "0.5"]
+    arguments = ["recreate", "--seeds", "6", *sizes, "--replay", "2", "-o", str(out)]
+    assert train.main(arguments) == 0
+    assert "spearman" in capsys.readouterr().out
+    model = LatencyModel(pretrained=out)
+    assert model.trained and len(model.replay) == 2
+    assert all(meta.target and meta.sketch >= 0 for meta in model.replay.conf_meta)
+    lines = (tmp_path / "mine-6" / "records.json").read_text()
+    # What was measured is not measured again.
+    assert train.main(arguments) == 0
+    assert (tmp_path / "mine-6" / "records.json").read_text() == lines
 
 
 def test_scripts_for_one_command_take_its_arguments_and_the_seed(train, capsys):

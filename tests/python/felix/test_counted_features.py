@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import testing_gpu
 from testing_sketches import make_task, random_config, sketches_of
 from tvm import auto_scheduler, te, tir, topi
 from tvm.auto_scheduler import _ffi_api
@@ -38,6 +39,7 @@ _BINARY = {
 }
 
 _KINDS = ("serial", "parallel", "vectorized", "unrolled")
+_THREADS = ("thread_extent", "virtual_thread")
 
 
 @dataclass
@@ -48,6 +50,8 @@ class Counted:
     bytes: int
     arithmetic: int
     """Sums, differences and products of floats in the stored value."""
+    is_guarded: bool = False
+    """Whether it stands behind a condition."""
     executions: int = 0
     hulls: dict[str, list[list[int]]] = field(default_factory=dict)
     """Buffer to the least and the greatest index of each dimension."""
@@ -64,9 +68,14 @@ class Interpreter:
         self.buffers: list[str] = []
         """In the order in which the program mentions them."""
         self._known: list[tir.Buffer] = []
+        self.first_stored: list[str] = []
+        """In the order in which the program begins to store to them."""
         self.realized: dict[str, list[list[int]]] = {}
         self._names: dict[tir.Var, str] = {}
         self._loops: list[str] = []
+        self._is_guarded = False
+        self._axes: dict[str, str] = {}
+        """Names of the thread axes that are bound, by their tags."""
         self._statement(func.body, "")
         exec("\n".join(self.lines), {"stores": self.stores, "realized": self.realized, "see": _see})
 
@@ -95,21 +104,42 @@ class Interpreter:
             self._loops.pop()
         elif isinstance(node, tir.IfThenElse):
             self._say(indent, f"if {self._value(node.condition)}:")
+            before, self._is_guarded = self._is_guarded, True
             self._statement(node.then_case, indent + " ")
+            self._is_guarded = before
             assert node.else_case is None
         elif isinstance(node, tir.BufferRealize):
             extents = ", ".join(self._value(bound.extent) for bound in node.bounds)
             label = self._label(node.buffer)
             self._say(indent, f"realized.setdefault('{label}', []).append([{extents}])")
             self._statement(node.body, indent)
+        elif isinstance(node, tir.AttrStmt) and str(node.attr_key) in _THREADS:
+            self._threads_of(node, indent)
         elif isinstance(node, tir.AttrStmt):
             self._statement(node.body, indent)
         else:
             assert isinstance(node, tir.BufferStore), type(node)
             self._store(node, indent)
 
+    def _threads_of(self, node: tir.AttrStmt, indent: str) -> None:
+        """One after the other; an axis that is bound again is the one that there is."""
+        tag = str(node.node.thread_tag)
+        if tag in self._axes and tag != "vthread":
+            self._names[node.node.var] = self._axes[tag]
+            self._statement(node.body, indent)
+            return
+        name = self._axes[tag] = self._names[node.node.var] = f"v{len(self._names)}"
+        extent = self._value(node.value)
+        self._say(indent, f"for {name} in range({extent}):")
+        self._loops.append(f"'{name}': ('{tag}', {extent})")
+        self._statement(node.body, indent + " ")
+        self._loops.pop()
+        del self._axes[tag]
+
     def _store(self, node: tir.BufferStore, indent: str) -> None:
         stored = self._label(node.buffer)
+        if stored not in self.first_stored:
+            self.first_stored.append(stored)
         loads: list[tir.BufferLoad] = []
         arithmetic = 0
 
@@ -128,7 +158,7 @@ class Interpreter:
             return
         number = len(self.stores)
         width = int(np.dtype(str(node.buffer.dtype)).itemsize)
-        self.stores.append(Counted(stored, width, arithmetic))
+        self.stores.append(Counted(stored, width, arithmetic, self._is_guarded))
         self._say(indent, f"stores[{number}].executions += 1")
         loops = "{" + ", ".join(self._loops) + "}"
         for access in (node, *loads):
@@ -242,3 +272,41 @@ def test_arithmetic_is_what_the_program_does(name):
         values = dict(zip(NAMES, row))
         done = 2 * values["float_mad"] + values["float_addsub"] + values["float_mul"]
         assert done == pytest.approx(store.executions * store.arithmetic, rel=1e-3)
+
+
+GPU_NAMES = auto_scheduler.feature_names(testing_gpu.TARGET, "felix")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["matmul", "max_pool", "chain"])
+def test_features_of_kernels_are_what_running_the_threads_counts(name):
+    """Of stores to global memory and to registers: each thread does them, virtual ones too."""
+    task = testing_gpu.sym_task(name)
+    n_counted = 0
+    for sketch in task.sketches:
+        order = sketch.fetch_features().buffer_order
+        for state in testing_gpu.random_states(name, sketch.index, 2):
+            concrete, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
+            rows = np.expm1(
+                _ffi_api.LoopFeatures(task.ansor_task, concrete, order, "felix").numpy()
+            )
+            program = Interpreter(concrete)
+            last = {store.buffer: store for store in program.stores}
+            assert len(rows) == len(last)
+            for row, label in zip(rows, program.first_stored):
+                store = last[label]
+                if ".shared" in store.buffer:
+                    continue  # which threads of a block share a copy no loop says
+                values = dict(zip(GPU_NAMES, row))
+                n_counted += 1
+                # Threads behind a condition that keeps some of them out count as all.
+                assert values["outer_prod"] >= store.executions * (1 - 1e-3)
+                expected = {} if store.is_guarded else {"outer_prod": store.executions}
+                for tag in ("blockIdx.x", "threadIdx.x"):
+                    extents = [trips for kind, trips in store.trips.values() if kind == tag]
+                    expected[tag.replace(".", "_") + "_len"] = max(extents, default=1)
+                for column, value in expected.items():
+                    assert values[column] == pytest.approx(value, rel=1e-3), (
+                        f"{column} of {store.buffer} in {state}"
+                    )
+    assert n_counted

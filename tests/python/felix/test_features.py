@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import numpy as np
@@ -11,7 +12,9 @@ import testing_processors
 import tvm
 from testing_features import exponents, features_at, features_of_state
 from testing_sketches import make_task, random_config, sketches_of
-from tvm import auto_scheduler, te
+from tvm import auto_scheduler, te, tir
+from tvm.auto_scheduler import _ffi_api
+from tvm.auto_scheduler.search_space import feature_version
 from tvm.felix import ffi
 from tvm.felix.features import FeaturePackPy
 
@@ -182,3 +185,52 @@ def test_places_that_are_read_from_memory_are_a_third_of_a_dimension_apart():
     lines = sorted(round(values[f"B{i}.lines"]) for i in range(3))
     assert strides == [1, 1, 300]
     assert lines == [4, 4, 64]
+
+
+def _fixed_programs() -> dict[str, np.ndarray]:
+    """Features of two programs that are scheduled by hand, whatever search spaces look like."""
+    a, b, bias = (te.placeholder(shape, name=name) for shape, name in _FIXED_INPUTS)
+    k = te.reduce_axis((0, 96), "k")
+    product = te.compute((64, 48), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="product")
+    out = te.compute((64, 48), lambda i, j: tir.max(product[i, j] + bias[j], 0.0), name="out")
+    found = {}
+    for kind, target in _FIXED_TARGETS.items():
+        task = auto_scheduler.SearchTask(compute_dag=[a, b, bias, out], target=target)
+        state = task.compute_dag.get_init_state()
+        i, j = state[out].iters
+        io, ii = state.split(out, i, [8])
+        jo, ji = state.split(out, j, [16])
+        state.reorder(out, [io, jo, ii, ji])
+        if kind == "cpu":
+            state.parallel(out, io)
+            state.vectorize(out, ji)
+        else:
+            state.bind(out, io, "blockIdx.x")
+            state.bind(out, ii, "threadIdx.x")
+        state.compute_at(product, out, jo)
+        program, _ = ffi.generate_code_for_state(task, state, False)
+        found[kind] = _ffi_api.LoopFeatures(task, program, None, "felix").numpy()
+    return found
+
+
+_FIXED_INPUTS = (((64, 96), "a"), ((96, 48), "b"), ((48,), "bias"))
+_FIXED_TARGETS = {
+    "cpu": "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512 -num-cores=4 "
+    "-l1-cache-bytes=32768 -l2-cache-bytes=1048576 -l3-cache-bytes=16777216",
+    "gpu": "cuda -arch=sm_80",
+}
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_what_features_mean_has_a_number(kind):
+    """Features of fixed programs as they were when the version was given its number.
+
+    Where a column is to have other values, raise kLoopFeatureVersion, so that models and data sets
+    of the old meaning are refused, and train the packaged model anew; then write the new digest.
+    """
+    rows = _fixed_programs()[kind]
+    digest = hashlib.sha256((np.round(rows, 3) + 0.0).astype("<f4").tobytes()).hexdigest()[:16]
+    assert (feature_version(), digest) == (1, _DIGESTS[kind])
+
+
+_DIGESTS = {"cpu": "9aca468f09e20885", "gpu": "0ea7aab8fac98e21"}

@@ -48,3 +48,17 @@ def test_phases_are_said_once_where_everything_is_shown(capsys):
     phase("Compiling")
     shown = capsys.readouterr()
     assert (shown.out + shown.err).count("Compiling") == 1
+
+
+@pytest.mark.parametrize(("verbose", "told"), [(True, True), (False, False)])
+def test_a_folder_gets_a_log_named_by_the_time(tmp_path, capsys, verbose, told):
+    """As the original Felix is called: a folder, which need not exist, and whether all is told."""
+    folder = tmp_path / "run" / "logs"
+    init_logging(folder, verbose)
+    logging.getLogger("tvm.felix").debug("a detail")
+    logging.getLogger("tvm.felix").info("a step")
+    (log,) = folder.iterdir()
+    assert log.suffix == ".log" and "a step" in log.read_text()
+    assert ("a detail" in log.read_text()) == told
+    shown = capsys.readouterr().err
+    assert "a step" in shown and "a detail" not in shown

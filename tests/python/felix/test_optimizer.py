@@ -19,10 +19,12 @@ from tvm.auto_scheduler import (
     ProgramRunner,
     measure_session,
 )
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.auto_scheduler.measure_record import careful_file, library_records
 from tvm.auto_scheduler.task_scheduler import make_search_policies
-from tvm.felix import sym_task
+from tvm.felix import perf_func, sym_task
+from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.evolution import EvolutionPolicy
 from tvm.felix.optim import Optimizer
 from tvm.felix.policy import FelixPolicy
@@ -314,6 +316,58 @@ def test_a_small_budget_goes_where_the_time_is(caplog):
     assert "programs to measure for" not in caplog.text
 
 
+def test_sketches_are_made_of_what_the_budget_reaches(tmp_path, monkeypatch):
+    library = {8: 5e-4, 16: 1e-6, 24: 1e-3, 32: 1e-6, 40: 1e-6}
+
+    def many():
+        return merge_tasks([[make_task(dense(n), desc=f"dense {n}") for n in library]])
+
+    described: list[str] = []
+    make = sym_task.ffi.generate_all_sym_sketches
+
+    def noted(task, *options):
+        described.append(str(task.desc))
+        return make(task, *options)
+
+    monkeypatch.setattr(sym_task.ffi, "generate_all_sym_sketches", noted)
+    optim = optimizer(many(), library=library)
+    assert described == []
+    result = tune(optim, 4, tmp_path)
+    assert sorted(described) == ["dense 24", "dense 8"]
+    by_desc = {row.desc: row for row in result.tasks}
+    assert by_desc["dense 24"].n_sketches > 0 and by_desc["dense 24"].search == "gradient"
+    left = by_desc["dense 16"]
+    assert (left.n_sketches, left.search, left.n_measured, left.errors) == (None, "none", 0, {})
+    assert left.keeps_library and left.best_seconds == 1e-6
+    # A run that goes on makes those it has records of, and ends with the rest as it would have.
+    described.clear()
+    again = optimizer(many(), library=library)
+    assert again.restore(tmp_path / "records.json") == 4
+    again.load_state(tmp_path)
+    assert sorted(described) == ["dense 24", "dense 8"]
+    result = tune(again, 40, tmp_path)
+    assert result.n_measurements == 40 and all(row.n_sketches for row in result.tasks)
+    assert len(set(programs(tmp_path / "records.json"))) == 40
+
+
+def test_a_model_of_other_features_is_refused_before_anything_is_measured(tasks, monkeypatch):
+    model = LatencyModel(pretrained=packaged_checkpoint())
+    Optimizer(tasks, model)
+    monkeypatch.setattr(perf_func, "feature_version", lambda: 2)
+    with pytest.raises(ValueError, match=r"cpu_mlp\.ckpt has features of another version"):
+        Optimizer(tasks, model)
+
+
+def test_a_model_that_learned_nothing_is_not_taken_for_a_trained_one(tasks, tmp_path):
+    first = optimizer(tasks)
+    tune(first, 4, tmp_path)
+    again = optimizer(tasks)
+    again.restore(tmp_path / "records.json")
+    again.load_state(tmp_path)
+    assert not again.perf_model.trained
+    tune(again, 40, tmp_path)
+
+
 def test_library_measurements_outlive_an_interruption(tasks, tmp_path):
     many = merge_tasks([[make_task(dense(n), desc=f"dense {n}") for n in (8, 16, 24, 32)]])
     result = tune(optimizer(many, library=1e-3, stop_after=3), 8, tmp_path)
@@ -335,8 +389,8 @@ def without_sketch():
 
 def test_task_without_a_sketch_evolves_beside_the_others(tasks, tmp_path, caplog):
     optim = optimizer([*tasks, without_sketch()])
-    assert "no sketch: searched by evolution of concrete programs: no sketch for" in caplog.text
     result = tune(optim, 24, tmp_path)
+    assert "no sketch: searched by evolution of concrete programs: no sketch for" in caplog.text
     (row,) = [row for row in result.tasks if row.search == "evolution"]
     assert row.desc == "no sketch" and row.n_sketches == 0 and row.n_measured > 0
     assert row.note.startswith("searched by evolution of concrete programs: no sketch for task")

@@ -291,3 +291,57 @@ def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, mo
     (folder / "in_place.json").write_text('{"target": 3}')
     with pytest.raises(ValueError, match=r"in_place\.json"):
         felix.compile(model, x, records=folder, cache=False)
+
+
+def test_records_of_any_search_are_timed_inside_of_the_network(tmp_path, monkeypatch):
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
+    monkeypatch.setattr(Optimizer, "_confirm", lambda *_: None)
+    tasks = felix.extract_tasks(model, x)
+    records = tmp_path / "records.json"
+    felix.Optimizer(tasks, felix.MLPModelPLWrapper()).tune(2, log_file=records, progress=False)
+
+    def in_network(found, library):
+        def seconds(network, repeats=1):
+            by_hand = network.kernels[0].schedule == "hand"
+            return {network.kernels[0].workload_key: library if by_hand else found}
+
+        monkeypatch.setattr(CompiledNetwork, "task_seconds", seconds)
+        monkeypatch.setattr(
+            CompiledNetwork, "run_seconds", lambda self: sum(seconds(self).values())
+        )
+        network = felix.compile_in_place(model, x, records=tmp_path, cache=False)
+        torch.testing.assert_close(network(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+        return network.kernels[0].schedule
+
+    assert felix.compile(model, x, records=tmp_path, cache=False).kernels[0].schedule == "records"
+    assert in_network(found=2.0, library=1.0) == "library"
+    assert felix.compile(model, x, records=records, cache=False).kernels[0].schedule == "library"
+    assert in_network(found=1.0, library=2.0) == "records"
+    elsewhere = tmp_path / "felix_configs.json"
+    elsewhere.write_text(records.read_text())
+    with pytest.raises(ValueError, match=r"beside records\.json, not felix_configs\.json: give"):
+        felix.compile_in_place(model, x, records=elsewhere)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        felix.compile_in_place(model, x, records=tmp_path / "no.json")
+
+
+@pytest.mark.parametrize("found", [1.0, 2.0])
+def test_a_network_that_was_not_timed_in_parts_is_timed_as_a_whole(tmp_path, monkeypatch, found):
+    """As after an interruption, or where a fleet measured."""
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
+    monkeypatch.setattr(Optimizer, "_confirm", lambda *_: None)
+    folder = tmp_path / "run"
+    tuned = felix.tune(model, x, trials=2, folder=folder, cache=False, progress=False)
+    monkeypatch.setattr(
+        CompiledNetwork,
+        "run_seconds",
+        lambda self: 1.5 if self.kernels[0].schedule == "hand" else found,
+    )
+    monkeypatch.setattr(CompiledNetwork, "task_seconds", None)
+    target = tvm.target.Target("llvm")
+    (network,) = tuning.compile_tuned([tuned.network], target, folder, None, in_place=False)
+    (again,) = felix.compile(model, x, records=folder, cache=False).kernels
+    expected = "records" if found < 1.5 else "library"
+    assert network.kernels[0].schedule == again.schedule == expected

@@ -51,16 +51,21 @@ class FeatureKind:
     """What the columns of feature rows are, so that a model is never asked about others.
 
     target : class of the targets that the programs are for, such as "cpu" or "gpu".
-    version : stands for the names of the columns and their order.
+    version : stands for the names of the columns, their order, and what their values mean.
     """
 
     target: str
     version: str
 
     @classmethod
-    def of(cls, target: str, columns: Sequence[str]) -> FeatureKind:
-        """The kind of rows that have these columns."""
-        return cls(target, hashlib.sha256("\n".join(columns).encode()).hexdigest()[:12])
+    def of(cls, target: str, columns: Sequence[str], meaning: int = 1) -> FeatureKind:
+        """The kind of rows that have these columns.
+
+        meaning : counts how often a column of the same name came to mean something else.
+        """
+        # Files of the first meaning have the names alone.
+        parts = [*columns, *([] if meaning == 1 else [f"meaning {meaning}"])]
+        return cls(target, hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12])
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class ConfigMeta:
     task: str
     """Workload key of its task; rankings are only compared inside one task."""
     sketch: int
-    """Number of the symbolic sketch it is a point of; -1 for a state of another search."""
+    """Number of the symbolic sketch it is a point of; -1 for a state of another search, and for a
+    program that this version has no sketch of."""
     config: dict[str, int]
     seconds: float
     target: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from .tensor_file import load_tensors
 from .torch_mode import with_gradients
 
 __all__ = ["LOSSES", "LatencyModel", "MLPCostModel"]
+
+logger = logging.getLogger(__name__)
 
 LOSSES = ("log_mse", "mse", "rank", "relative")
 
@@ -197,6 +200,13 @@ class LatencyModel(nn.Module):
                 "its checkpoint is from another version: leave it out, or train again with "
                 "scripts/train_cost_model.py"
             )
+
+    def standardise(self, sample: torch.Tensor) -> None:
+        """Take mean and spread of the inputs from rows of shape (n_rows, n_features).
+
+        Of a model that was not trained yet; weights of another scale mean nothing.
+        """
+        self._network().standardise(sample)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Scores of programs with equal store counts: (n, n_stores, n_features) to (n,)."""
@@ -384,6 +394,7 @@ class LatencyModel(nn.Module):
             "wd": self.wd,
             "batch_size": self.batch_size,
             "card": dict(self.card),
+            "trained": self.trained,
             "weights": network.state_dict(),
         }
         # Where the disk is full, torch's own writer raises no OSError and names no file.
@@ -401,7 +412,8 @@ class LatencyModel(nn.Module):
         Raises
         ------
         FileNotFoundError : there is no such file.
-        ValueError : it is not a cost-model checkpoint.
+        ValueError : it is not a cost-model checkpoint, or the data set beside it has features of
+            another kind.
         """
         path = Path(path)
         if not path.exists():
@@ -420,10 +432,26 @@ class LatencyModel(nn.Module):
             self.model = before
             raise ValueError(f"{foreign}: {str(error).splitlines()[0]}") from error
         self._network().eval()
-        self.kind, self.pretrained_from, self.trained = kind, path.name, True
+        self.kind, self.pretrained_from = kind, path.name
+        # A run that ended before its model learned anything saved it as it began.
+        self.trained = bool(state.get("trained", True))
         self.card = dict(state.get("card", {}))
         replay = replay_file(path)
         self.replay = DatasetBuilder.load(replay) if replay.exists() else DatasetBuilder()
+        if self.replay.kind not in (None, kind):
+            raise ValueError(
+                f"{replay} has features of another kind than the checkpoint beside it "
+                f"({self.replay.kind} and {kind}); remove it, or train both again"
+            )
+        older = sum(meta.sketch < 0 for meta in self.replay.conf_meta)
+        if older:
+            logger.info(
+                "%s: %d of its %d programs are points of no sketch of this version; it is their "
+                "features that are learned from",
+                replay.name,
+                older,
+                len(self.replay),
+            )
 
     def _network(self) -> MLPCostModel:
         if self.model is None:

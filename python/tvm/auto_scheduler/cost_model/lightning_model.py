@@ -9,6 +9,7 @@ import torch
 
 from .dataset import SegmentBatch
 from .latency_model import LatencyModel
+from .tensor_file import load_tensors
 
 __all__ = ["MLPModelPLWrapper"]
 
@@ -19,6 +20,29 @@ class MLPModelPLWrapper(LatencyModel, pl.LightningModule):
     Its parameters, weights and files are the same. A search needs nothing of Lightning, which takes
     longer to import than the rest of felix together.
     """
+
+    @classmethod
+    def load_from_checkpoint(cls, checkpoint_path: Any, *args: Any, **kwargs: Any) -> Any:
+        """The model of a file, one of `save` or of Lightning's own.
+
+        Parameters
+        ----------
+        args, kwargs : those of Lightning, for files of its own; for others parameters of the class
+            by name.
+
+        Raises
+        ------
+        FileNotFoundError : there is no such file.
+        ValueError : it is neither.
+        """
+        content = load_tensors(checkpoint_path)
+        if isinstance(content, dict) and "pytorch-lightning_version" in content:
+            weights = content.get("state_dict", {})
+            mean = weights.get("model.mean")
+            if mean is not None:
+                kwargs.setdefault("n_features", len(mean))
+            return super().load_from_checkpoint(checkpoint_path, *args, **kwargs)
+        return cls(**{**kwargs, "pretrained": checkpoint_path})
 
     def training_step(self, batch: SegmentBatch, batch_idx: int) -> torch.Tensor:
         """One Lightning step; logs `train_loss`."""
