@@ -201,7 +201,7 @@ class _NHWCConverter(FunctionRewriter):
     def _along(self, call: Call, axis: int) -> RelayExpr:
         """Element by element, with vectors along a dimension that the call names."""
         data, *vectors = call.args
-        if not self._has_nhwc(data) or any(len(static_shape(v.struct_info)) != 1 for v in vectors):
+        if not self._has_nhwc(data) or any(v.struct_info.ndim != 1 for v in vectors):
             return call
         settings = {**op.attrs_of(call), "axis": _TO_NHWC.index(axis % 4)}
         name = str(call.op.name).removeprefix("relax.")
