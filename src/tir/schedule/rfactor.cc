@@ -163,7 +163,7 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
     if (fed.spatial.Contains(l.var)) {
       twins.push_back(TwinLoop(tree, item, l.name()));
       moved[l.var.get()] = tree->loop(twins.back()).var;
-    } else if (item != loop_id) {
+    } else if (item != loop_id || is_one_part) {
       moved[l.var.get()] = l.min;
     }
   }

@@ -97,6 +97,8 @@ Array<PrimExpr> AllocatedExtents(const Buffer& buffer) {
                                             ? floordiv(row, element)
                                             : ceildiv(row, element)));
   }
+  // Elements of the last axis lie apart, too, where that is the aligned one.
+  extents.Set(extents.size() - 1, analyzer.Simplify(extents.back() * strides.back()));
   return extents;
 }
 

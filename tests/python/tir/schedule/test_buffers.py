@@ -179,6 +179,13 @@ def test_aligned_rows_are_that_far_apart_in_memory():
         sch.storage_align(sch.get_block("C"), 0, 0, 8, 8)
 
 
+def test_elements_of_a_row_are_apart_where_the_last_axis_is_aligned():
+    sch, func, answer = scheduled(matmul(2, 3, 4, epilogue=True))
+    sch.storage_align(sch.get_block("C"), 0, 1, 8, 0)
+    assert "T.allocate([48]" in str(tvm.lower(sch.mod))
+    check(sch, func, answer)
+
+
 def tile_for_threads(sch, tile, step, threads):
     """The usual matmul for a GPU: a tile for each block of threads, in shared and local memory."""
     c = sch.get_block("C")

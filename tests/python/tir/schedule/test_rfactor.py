@@ -67,6 +67,15 @@ def test_a_sum_in_one_part(factors, part):
     check(sch, func, answer)
 
 
+def test_a_loop_of_one_iteration_in_other_bindings_stays_there():
+    func, answer = matmul()
+    sch = tir.Schedule(func, debug_mask="all")
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    _, unit = sch.split(i, [None, 1])
+    sch.rfactor(unit, 0)
+    check(sch, func, answer)
+
+
 def test_a_loop_that_feeds_no_reduction_is_refused():
     sch = tir.Schedule(matmul()[0])
     i, j, k = sch.get_loops(sch.get_block("C"))
