@@ -237,7 +237,8 @@ class Reader : public StmtExprVisitor {
     const auto* call = op->condition.as<CallNode>();
     bool guard = call && call->op.same_as(builtin::likely());
     const PrimExpr around = share_;
-    if (guard) LimitShare(call->args[0]);
+    // A thread that a guard leaves out waits for the others of its warp, so that it counts.
+    if (guard && kernel_ < 0) LimitShare(call->args[0]);
     VisitStmt(op->then_case);
     share_ = around;
     if (op->else_case.defined() && !guard) VisitStmt(op->else_case);

@@ -106,8 +106,22 @@ def is_constant(value: Any) -> bool:
 
 
 def has_size(value: Any) -> bool:
-    """Whether :func:`as_int` gives a number for an extent: itself, or a typical one."""
-    return is_constant(value) or _TYPICAL.get() is not None
+    """Whether :func:`as_int` gives a number for an extent: itself, or a typical one.
+
+    There is none for an extent that is read from a tensor.
+    """
+    return is_constant(value) or (_TYPICAL.get() is not None and not _is_read(value))
+
+
+def _is_read(value: tir.PrimExpr) -> bool:
+    found = False
+
+    def look(node: Any) -> None:
+        nonlocal found
+        found = found or isinstance(node, (tir.ProducerLoad, tir.BufferLoad))
+
+    tir.stmt_functor.post_order_visit(value, look)
+    return found
 
 
 def const_shape(shape: Iterable[Any]) -> tuple[int, ...]:

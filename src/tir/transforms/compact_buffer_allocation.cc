@@ -193,6 +193,8 @@ class BufferCompactor final : public StmtMutator {
     for (size_t i = 0; i < op->extents.size(); ++i) {
       if (!ExprDeepEqual()(op->extents[i], buffer->shape[i])) return allocate;
     }
+    // Regions are of scalar indices.
+    if (IsReadInVectors(inside, buffer)) return allocate;
     Array<Range> bounds = Bounds(inside, buffer);
     Buffer part = bounds.empty() ? buffer : Smaller(buffer, bounds);
     std::vector<StorageAlignment> rows = AllocatedAlignment(op);
@@ -222,6 +224,19 @@ class BufferCompactor final : public StmtMutator {
       if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer);
     });
     return several ? Buffer() : sole;
+  }
+
+  static bool IsReadInVectors(const Stmt& body, const Buffer& buffer) {
+    bool found = false;
+    auto note = [&](const Buffer& accessed, const Array<PrimExpr>& indices) {
+      if (!accessed.same_as(buffer)) return;
+      for (const PrimExpr& index : indices) found = found || !index.dtype().is_scalar();
+    };
+    PostOrderVisit(body, [&](const ObjectRef& node) {
+      if (const auto* load = node.as<BufferLoadNode>()) note(load->buffer, load->indices);
+      if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer, store->indices);
+    });
+    return found;
   }
 
   static Buffer Smaller(Buffer buffer, const Array<Range>& bounds) {

@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.target import Target
 
 from ..schedule_registry import operations_of
-from ..utils import as_int, const_shape
+from ..utils import as_int, const_shape, has_size
 from .vectors import is_costly, vector_lanes
 
 __all__ = ["is_row_function", "reduce_row", "schedule_row_function", "split_row", "vectorize_row"]
@@ -44,6 +44,8 @@ def _rows(operations: Sequence[te.ComputeOp], shape: Sequence[int]) -> _Rows | N
     for operation in operations:
         if not operation.reduce_axis:
             continue
+        if not all(has_size(axis.dom.extent) for axis in operation.reduce_axis):
+            return None  # as many elements as the data says
         extents = [as_int(axis.dom.extent) for axis in operation.reduce_axis]
         count = len(extents)
         if count > len(shape):

@@ -157,7 +157,9 @@ def _sliced(data: RelayExpr, axis: int, begin: Any, end: Any, step: int) -> Rela
     extent = open_shape(data.struct_info)[axis]
     if step == 1 and equal(begin, 0) and equal(end, extent):
         return data
-    return op.strided_slice(data, [axis], [begin], [end], [step], assume_inbound=True)
+    # Of numbers the size is known anyway.
+    is_open = not all(isinstance(n, int) for n in (begin, end, extent))
+    return op.strided_slice(data, [axis], [begin], [end], [step], assume_inbound=is_open)
 
 
 def _from_front(place: Any, extent: Any) -> Any:
