@@ -87,7 +87,8 @@ struct StoreFacts {
  *        refused.
  *
  * It is raised whenever a column of the same name gets other values for the same program. A test
- * compares the features of fixed programs with what they were.
+ * compares the features of fixed programs with what they were. Files of before last tiles were
+ * counted as they run are of the first version too: it is the same for nearly all that they hold.
  */
 constexpr int kLoopFeatureVersion = 1;
 

@@ -194,8 +194,8 @@ class BufferCompactor final : public StmtMutator {
       if (!ExprDeepEqual()(op->extents[i], buffer->shape[i])) return allocate;
     }
     // Regions are of scalar indices.
-    if (IsReadInVectors(inside, buffer)) return allocate;
-    Array<Range> bounds = Bounds(inside, buffer);
+    Array<Range> bounds;
+    if (!IsAccessedInVectors(inside, buffer)) bounds = Bounds(inside, buffer);
     Buffer part = bounds.empty() ? buffer : Smaller(buffer, bounds);
     std::vector<StorageAlignment> rows = AllocatedAlignment(op);
     if (!rows.empty() && part->strides.empty()) {
@@ -226,7 +226,7 @@ class BufferCompactor final : public StmtMutator {
     return several ? Buffer() : sole;
   }
 
-  static bool IsReadInVectors(const Stmt& body, const Buffer& buffer) {
+  static bool IsAccessedInVectors(const Stmt& body, const Buffer& buffer) {
     bool found = false;
     auto note = [&](const Buffer& accessed, const Array<PrimExpr>& indices) {
       if (!accessed.same_as(buffer)) return;

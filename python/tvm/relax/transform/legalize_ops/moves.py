@@ -43,10 +43,7 @@ def repeat(x: te.Tensor, repeats: int, axis: int | None = None) -> te.Tensor:
     """Each element along an axis, or of all, several times in a row."""
     if axis is None:
         return repeat(flatten(x), repeats, 0)
-    own = get_const_tuple(x.shape)
-    at = normalize_axis(axis, len(own))
-    shape = (*own[:at], repeats * own[at], *own[at + 1 :])
-    return _moved(x, shape, lambda *i: (*i[:at], i[at] // repeats, *i[at + 1 :]), "repeat")
+    return topi.repeat(x, repeats, axis)
 
 
 def tile(x: te.Tensor, repeats: Sequence[Extent]) -> te.Tensor:
