@@ -243,7 +243,8 @@ def take(
 def _from_front(index: Any, extent: Extent) -> Any:
     """A position counted from the front; negative ones count from the end."""
     index = index.astype("int32")
-    return tir.Select(index < 0, index + extent, index)
+    # An open extent may be of more bits than that.
+    return tir.Select(index < 0, (index + extent).astype("int32"), index)
 
 
 def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
