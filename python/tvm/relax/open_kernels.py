@@ -91,7 +91,7 @@ class _RowKernels:
 
     def call(self, call: Call) -> Call:
         """The call that takes the place of one of the group's function."""
-        args = _with_stored(call.args, self._packings, self._packed)
+        args = _with_stored(_tensors_of(call), self._packings, self._packed)
         return call_tir(self.gvar, args, call.struct_info)
 
 
@@ -107,6 +107,10 @@ def _scheduled_like(
     inputs = args[: len(group.te.inputs)]
     schedule = topi.schedule_for(outputs, target)
     return topi.schedule_registry.ScheduledArgs(schedule, [*inputs, *outputs], packings)
+
+
+def _tensors_of(call: Call) -> list[RelayExpr]:
+    return [arg for arg in call.args if not isinstance(arg, ShapeExpr)]
 
 
 def _with_stored(
@@ -149,8 +153,7 @@ class _OpenKernel:
 
     def call(self, call: Call) -> Call:
         """The call of the kernel that takes the place of one of the group's function."""
-        tensors = [arg for arg in call.args if not isinstance(arg, ShapeExpr)]
-        args = _with_stored(tensors, self._packings, self._packed)
+        args = _with_stored(_tensors_of(call), self._packings, self._packed)
         values = _extents_of_call(self._params, call)
         extents = [tir.stmt_functor.substitute(var, values) for var in self.extents]
         return call_tir(self.gvar, args, call.struct_info, ShapeExpr(extents) if extents else None)

@@ -17,7 +17,7 @@ from tvm.tir.functor import StmtExprVisitor
 from .expr import DataflowBlock, Function, SeqExpr, ShapeExpr, Var, VarBinding
 from .fused_group import FusedGroup
 from .op import attrs_of, make_call, number_operands
-from .struct_info import TensorStructInfo, open_shape, tensor_fields
+from .struct_info import ShapeStructInfo, TensorStructInfo, open_shape, tensor_fields
 
 __all__ = ["RowForm", "row_form"]
 
@@ -50,7 +50,7 @@ class RowForm:
 
 def row_form(group: FusedGroup) -> RowForm | None:
     """The group by its rows; None where rows depend on each other, or sizes inside are open."""
-    params = [param.struct_info for param in group.function.params]
+    params = [param.struct_info for param in _tensor_params(group.function)]
     results = tensor_fields(group.function.ret_struct_info)
     if not all(isinstance(info, TensorStructInfo) for info in params):
         return None
@@ -75,6 +75,11 @@ def row_form(group: FusedGroup) -> RowForm | None:
         functions.append((size, function))
     mask = sum(1 << i for i, has in enumerate(has_rows) if has)
     return RowForm(leading, mask, tuple(functions))
+
+
+def _tensor_params(function: Function) -> list[Var]:
+    """Parameters but for the shape that names what sizes follow from: rows do not ask for it."""
+    return [p for p in function.params if not isinstance(p.struct_info, ShapeStructInfo)]
 
 
 def _open_dimensions(shape: tuple[Any, ...]) -> int:
@@ -161,7 +166,7 @@ def _of_rows(function: Function, has_rows: list[bool], leading: int, rows: int) 
 
     replaced: dict[Any, Any] = {}
     params = []
-    for param, has in zip(function.params, has_rows):
+    for param, has in zip(_tensor_params(function), has_rows):
         info = fixed(param.struct_info) if has else param.struct_info
         params.append(Var(str(param.name_hint), info))
         replaced[param] = params[-1]

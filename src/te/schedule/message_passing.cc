@@ -36,7 +36,10 @@ std::pair<PrimExpr, PrimExpr> SplitSizes(const PrimExpr& extent, const PrimExpr&
   // more than the few idle trips of an extent that turns out to be shorter. So can one of the
   // length of a scalable vector, however long the loop is.
   const bool scalable = tir::LanesOfCount(size).value_or(1) < 0;
-  bool keep = (tir::is_const_int(size) && shorter.as<tir::MinNode>() != nullptr) || scalable;
+  // The smaller of both may be simplified into another form, min(2 * n, 6) into min(n, 3) * 2.
+  const bool undecided = shorter.as<tir::MinNode>() != nullptr ||
+                         (!tir::is_const_int(shorter) && !analyzer->CanProveEqual(shorter, extent));
+  bool keep = (tir::is_const_int(size) && undecided) || scalable;
   return {trips, keep ? size : shorter};
 }
 

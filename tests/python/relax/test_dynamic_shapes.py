@@ -113,6 +113,29 @@ def test_attention_of_open_batch_and_length_runs():
         _check(machine, model, torch.randn(batch, length, 16))
 
 
+class _Flat(torch.nn.Module):
+    """Rows of an open length and a fixed batch as those of one product, as GPT-2 has them."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(16, 24)
+
+    def forward(self, x, places):
+        flat = torch.addmm(self.fc.bias, x.view(-1, 16), self.fc.weight.t())
+        mask = places[torch.arange(x.shape[0])[:, None], torch.arange(x.shape[1])]
+        return torch.relu(flat).view(x.shape[0], x.shape[1], 24) * mask[..., None]
+
+
+def test_rows_whose_number_is_a_multiple_of_a_size_are_computed():
+    torch.manual_seed(0)
+    model = _Flat()
+    length = Dim("length", min=2, max=64)
+    example = (torch.randn(2, 8, 16), torch.ones(2, 8, dtype=torch.int32))
+    machine = _machine(model, example, ({1: length}, {1: length}))
+    for rows in (2, 3, 33):
+        _check(machine, model, torch.randn(2, rows, 16), torch.ones(2, rows, dtype=torch.int32))
+
+
 def test_shape_arithmetic_follows_the_sizes():
     model = _Shapes()
     dims = ({0: Dim("u", min=3)}, {0: Dim("t", min=2, max=64)})

@@ -97,6 +97,22 @@ def test_init_covers_spatial_loops_between_reduction_loops():
     )
 
 
+@pytest.mark.parametrize("make", [lambda n: n, lambda n: 2 * n, lambda n: n + 1])
+def test_tiles_of_an_open_extent_are_of_constant_length(make):
+    n = te.size_var("n")
+    a = te.placeholder((make(n),), name="A")
+    b = te.compute(a.shape, lambda i: a[i] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    _, tile = s[b].split(b.op.axis[0], factor=6)
+    s[b].unroll(tile)
+    kernel = tvm.build(s, [a, b, n], "llvm")
+    for size in (1, 2, 3, 10):
+        data = np.arange(make(size), dtype="float32")
+        out = tvm.nd.array(np.zeros_like(data))
+        kernel(tvm.nd.array(data), out, size)
+        np.testing.assert_array_equal(out.numpy(), data + 1)
+
+
 def test_inexact_split_is_guarded_and_exact_one_is_not():
     A = te.placeholder((10,), name="A")
     B = te.compute((10,), lambda i: A[i] + 1.0, name="B")
