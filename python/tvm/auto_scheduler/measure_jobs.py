@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from tvm.target import Target, llvm_build
 from tvm.target.machine import machine_features
 
 from .compute_dag import LayoutRewriteOption, LayoutTransform, pack_array
+from .machine_gauge import MachineGauge, gauge_here, undisturbed
 from .measure_node import MeasureErrorNo, MeasureInput, load_input
 from .utils import get_const_tuple
 from .workload_registry import register_workload_tensors
@@ -396,16 +398,18 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
     arguments : what `build` returned under `functions`, `args` and `transforms`; `key`, the task;
         `device`, its kind and index; `number`, `repeat`, `min_repeat_ms`, `cooldown_interval`,
         `flush`; `best_seconds`, the best so far or None; `special_inputs`, position to contents in
-        base64 of inputs that are not to be random; `file`, of a library that holds the
-        function, or ""; `reference`, None or the result of building the unscheduled program, whose
-        object file then follows the candidate's in the blob, which begins at `reference_at`.
+        base64 of inputs that are not to be random; `gauge_seconds`, the least that other processes
+        read off the machine's gauge, infinite or left out where none has; `file`, of a library that
+        holds the function, or ""; `reference`, None or the result of building the unscheduled
+        program, whose object file then follows the candidate's in the blob, which begins at
+        `reference_at`.
     blob : object file.
 
     Returns
     -------
-    Result with `costs` in seconds and `error_no`, or `error_no` and `error_msg`. Where the device
-    does not answer this process any more after an error, `device_failed` says why, and the process
-    ends: what an error leaves of a GPU is of no use until then.
+    Result with `costs` in seconds and `error_no`, or `error_no` and `error_msg`; with the
+    `gauge_seconds` of a processor. Where the device does not answer this process any more after an
+    error, `device_failed` says why, and the process ends: it is of no more use.
     """
     reference = arguments["reference"]
     split = arguments["reference_at"] if reference is not None else len(blob)
@@ -419,8 +423,13 @@ def run(arguments: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         return load_program(reference, blob[split:])
 
     device = tvm.device(*arguments["device"])
-    result = time_program(arguments, load, load_reference, device, _inputs)
-    reason = _why_silent(device) if result["error_no"] and device.device_type != _CPU else ""
+    is_cpu = device.device_type == _CPU
+    result = time_program(
+        arguments, load, load_reference, device, _inputs, gauge_here if is_cpu else None
+    )
+    if is_cpu:
+        result["gauge_seconds"] = gauge_here.usual
+    reason = _why_silent(device) if result["error_no"] and not is_cpu else ""
     if reason:
         result["device_failed"] = reason
         end_after_answer()
@@ -462,6 +471,7 @@ def time_program(
     load_reference: Callable[[], Any],
     device: Any,
     inputs: Inputs,
+    gauge: MachineGauge | None = None,
 ) -> dict[str, Any]:
     """Time a program on a device of this machine, or of a session.
 
@@ -470,6 +480,7 @@ def time_program(
     arguments : as of `run`, but for `device`.
     load, load_reference : give the modules of the candidate and of the unscheduled program.
     inputs : arrays of earlier candidates on the same device.
+    gauge : tells whether what runs the program is disturbed; None where that is not known.
 
     Returns
     -------
@@ -496,7 +507,7 @@ def time_program(
             difference = _mismatch(_outputs(arguments["args"], arrays), inputs.expected or {})
             if difference is not None:
                 return {"error_no": int(MeasureErrorNo.WRONG_ANSWER), "error_msg": difference}
-        return {"error_no": 0, "costs": _time(module, arrays, device, arguments, once)}
+        return {"error_no": 0, "costs": _time(module, arrays, device, arguments, once, gauge)}
     except RPCError:
         raise
     except Exception as error:
@@ -513,7 +524,12 @@ def _reference_outputs(
 
 
 def _time(
-    module: Any, arrays: Sequence[Any], device: Any, arguments: dict[str, Any], once: float
+    module: Any,
+    arrays: Sequence[Any],
+    device: Any,
+    arguments: dict[str, Any],
+    once: float,
+    gauge: MachineGauge | None,
 ) -> list[float]:
     """Seconds of one call, one value a repeat. `once` is what the first, cold call took."""
     name = arguments["functions"][0]
@@ -529,13 +545,21 @@ def _time(
     if flush:
         # Only the first call after a flush is a cold one.
         number, min_repeat_ms = 1, 0
-    timed = module.time_evaluator(
-        name,
-        device,
-        number=number,
-        repeat=arguments["repeat"],
-        min_repeat_ms=min_repeat_ms,
-        cooldown_interval_ms=arguments["cooldown_interval"] * 1e3,
-        cache_flush_bytes=flush,
-    )
-    return list(timed(*arrays).results)
+
+    def timed(repeat: int) -> list[float]:
+        evaluator = module.time_evaluator(
+            name,
+            device,
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            cooldown_interval_ms=arguments["cooldown_interval"] * 1e3,
+            cache_flush_bytes=flush,
+        )
+        return list(evaluator(*arrays).results)
+
+    if gauge is None:
+        return timed(arguments["repeat"])
+    gauge.learn(arguments.get("gauge_seconds", math.inf))
+    gauge.start_program()
+    return undisturbed(gauge, arguments["repeat"], timed)

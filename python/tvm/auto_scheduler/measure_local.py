@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import tvm
 from tvm.runtime import Device
 from tvm.runtime.workers import Job, Outcome, WorkerPool
 
+from .machine_gauge import gauge_here
 from .measure_jobs import describe_argument
 from .measure_node import MAX_FLOAT, BuildResult, Candidate, MeasureErrorNo, MeasureResult
 
@@ -281,6 +283,14 @@ class LocalRun(RunJobs):
     def _is_there(self, device: Device) -> bool:
         # This process runs nothing on it, and knows what it saw first.
         return device.exist
+
+    def _run(self, job: Job) -> Outcome:
+        # The process may be new, and the machine disturbed from its start on.
+        job.arguments["gauge_seconds"] = gauge_here.usual
+        outcome = super()._run(job)
+        if outcome.status == "done":
+            gauge_here.learn(outcome.result.get("gauge_seconds", math.inf))
+        return outcome
 
 
 def failed(error_no: int, message: str, seconds: float) -> MeasureResult:
