@@ -2,6 +2,7 @@
  * \file src/tir/transforms/inject_prefetch.cc
  * \brief Requests to read ahead become Prefetch statements with their regions.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
@@ -55,6 +56,7 @@ class PrefetchInjector final : public StmtMutator {
       return StmtMutator::VisitStmt_(op);
     }
     loops_.push_back(iv->var);
+    analyzer_.Bind(iv->var, Range::FromMinExtent(make_zero(iv->var->dtype), op->value), true);
     Stmt stmt = StmtMutator::VisitStmt_(op);
     loops_.pop_back();
     return stmt;
@@ -62,6 +64,7 @@ class PrefetchInjector final : public StmtMutator {
 
   Stmt VisitStmt_(const ForNode* op) final {
     loops_.push_back(op->loop_var);
+    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
     Stmt stmt = StmtMutator::VisitStmt_(op);
     PrimExpr distance;
     if (auto it = distances_.find(op->loop_var.get()); it != distances_.end()) {
@@ -89,8 +92,11 @@ class PrefetchInjector final : public StmtMutator {
     bool moves = false;
     Array<Range> bounds;
     for (const Range& range : DomainTouched(body, buffer, true, false)) {
-      bounds.push_back(Substitute(range, later));
-      moves = moves || !bounds.back()->min.same_as(range->min);
+      // What the loop's range makes of a place decides where it is later: behind the loop's last trip
+      // memory goes on, and digits of a place cost more to carry than reading ahead saves.
+      const PrimExpr place = analyzer_.Simplify(range->min);
+      bounds.push_back(Range::FromMinExtent(Substitute(place, later), range->extent));
+      moves = moves || !bounds.back()->min.same_as(place);
     }
     // The same region in every trip is in the cache after the first.
     return moves ? Stmt(Prefetch(buffer, bounds)) : Evaluate(0);
@@ -111,6 +117,8 @@ class PrefetchInjector final : public StmtMutator {
 
   /*! \brief Loops and threads around the present statement, outermost first. */
   std::vector<Var> loops_;
+  /*! \brief Ranges of these. Simplifying changes it. */
+  mutable arith::Analyzer analyzer_;
   std::unordered_map<const VarNode*, PrimExpr> distances_;
 };
 
