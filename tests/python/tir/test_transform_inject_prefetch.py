@@ -82,3 +82,20 @@ def test_every_cache_line_of_the_region_is_fetched(shape, region, expected):
     )
     text = lines(apply(transform.Simplify(), apply(transform.UnrollLoop(), flat.with_body(marked))))
     assert text == [f"T.evaluate(T.prefetch(T.address_of(A[{i}]), 0, 3, 1))" for i in expected]
+
+
+def test_places_in_blocks_are_not_taken_apart():
+    # Of a packed operand, blocks of 8 steps follow each other in memory.
+    A, W = te.placeholder((64,), name="A"), te.placeholder((8, 8, 16), name="W")
+    k = te.reduce_axis((0, 64), name="k")
+    B = te.compute((16,), lambda j: te.sum(A[k] * W[k // 8, k % 8, j], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(k, factor=8)
+    s[B].reorder(outer, inner, B.op.axis[0])
+    s[B].prefetch(W, inner, 4)
+    text = str(tvm.lower(s, [A, W, B], simple_mode=True))
+    assert "T.prefetch(T.address_of(W_1[k_outer*128 + k_inner*16 + 64])" in text
+    values, weight, result = floats(64), floats(8, 8, 16), tvm.nd.empty((16,))
+    tvm.build(s, [A, W, B], target="llvm")(tvm.nd.array(values), tvm.nd.array(weight), result)
+    expected = values @ weight.reshape(64, 16)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
