@@ -7,6 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tvm.felix.command import Help
 from tvm.felix.console import end_process, run_command
 
 
@@ -18,14 +19,18 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     seed.add_argument("--seed", type=int, default=argparse.SUPPRESS, help="of every random choice")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    measure = commands.add_parser(
-        "measure", parents=[seed], help="measure schedules of networks' tasks"
-    )
+    def add_command(name: str, text: str) -> argparse.ArgumentParser:
+        described = f"{text[0].upper()}{text[1:]}."
+        return commands.add_parser(
+            name, parents=[seed], help=text, description=described, formatter_class=Help
+        )
+
+    measure = add_command("measure", "measure schedules of networks' tasks")
     measure.add_argument("networks", nargs="*", help="names, or module:function")
     measure.add_argument(
         "--random", type=int, default=0, help="add this many random operators of no network"
     )
-    measure.add_argument("--target", default="llvm")
+    measure.add_argument("--target", default="llvm", help="what to measure for")
     measure.add_argument(
         "--guided",
         type=float,
@@ -37,9 +42,7 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         "-o", "--out", type=Path, required=True, help="folder of tasks and records"
     )
 
-    dataset = commands.add_parser(
-        "felix_dataset", parents=[seed], help="data set from folders with records"
-    )
+    dataset = add_command("felix_dataset", "data set from folders with records")
     dataset.add_argument(
         "-l",
         "--logs",
@@ -50,9 +53,7 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     )
     dataset.add_argument("-o", "--out", type=Path, required=True, help="data set file (.npz)")
 
-    train = commands.add_parser(
-        "train_mlp", parents=[seed], help="train the multi-layer perceptron"
-    )
+    train = add_command("train_mlp", "train the multi-layer perceptron")
     train.add_argument(
         "-d",
         "--dataset",
@@ -66,9 +67,11 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     train.add_argument(
         "--min-lat", type=float, default=0.0, help="seconds; faster ones are left out"
     )
-    train.add_argument("--max-lat", type=float, default=float("inf"), help="seconds")
+    train.add_argument(
+        "--max-lat", type=float, default=float("inf"), help="seconds; slower ones are left out"
+    )
     train.add_argument("--loss-f", default="relative", help="relative, log_mse, mse or rank")
-    train.add_argument("--epochs", type=int, default=200)
+    train.add_argument("--epochs", type=int, default=200, help="passes over the data")
     train.add_argument(
         "--replay",
         type=int,
@@ -77,15 +80,14 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     )
     train.add_argument("--log-folder", type=Path, help="of the TensorBoard log")
 
-    recreate = commands.add_parser(
+    recreate = add_command(
         "recreate",
-        parents=[seed],
-        help="measure, collect and train at one go: the model that comes with the package, anew",
+        "measure, collect and train at one go: the model that comes with the package, anew",
     )
     recreate.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of operators")
     recreate.add_argument("--random", type=int, default=24, help="operators of each seed")
     recreate.add_argument("--per-task", type=int, default=40, help="programs of each operator")
-    recreate.add_argument("--target", default="llvm")
+    recreate.add_argument("--target", default="llvm", help="what to measure for")
     recreate.add_argument(
         "-d",
         "--dataset",
@@ -95,7 +97,7 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         help="more data sets to train on, such as the replay of another machine's checkpoint",
     )
     recreate.add_argument("--train-ratio", type=float, default=0.85, help="share of the tasks")
-    recreate.add_argument("--epochs", type=int, default=60)
+    recreate.add_argument("--epochs", type=int, default=60, help="passes over the data")
     recreate.add_argument("--replay", type=int, default=600, help="programs to keep beside it")
     recreate.add_argument(
         "-o",
@@ -105,17 +107,24 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         help="checkpoint to write; what is measured goes to folders beside it and is gone on with",
     )
 
-    ansor = commands.add_parser(
-        "train_ansor", parents=[seed], help="train a model over per-store features"
-    )
+    ansor = add_command("train_ansor", "train a model over per-store features")
     ansor.add_argument("-l", "--logs", type=Path, nargs="+", required=True, help="record files")
     ansor.add_argument(
         "-t", "--tasks", type=Path, nargs="*", default=[], help="tasks.json of the records"
     )
-    ansor.add_argument("-m", "--model", default="xgb", choices=("xgb", "mlp"))
+    ansor.add_argument(
+        "-m", "--model", default="xgb", choices=("xgb", "mlp"), help="boosted trees or a perceptron"
+    )
     ansor.add_argument("-o", "--out", type=Path, required=True, help="model file to write")
-    ansor.add_argument("--split", default="task", choices=("task", "within_task", "target"))
-    ansor.add_argument("--train-ratio", type=float, default=0.9)
+    ansor.add_argument(
+        "--split",
+        default="task",
+        choices=("task", "within_task", "target"),
+        help="test with other tasks, with other programs of the same tasks, or with other targets",
+    )
+    ansor.add_argument(
+        "--train-ratio", type=float, default=0.9, help="share of what is split to train on"
+    )
     ansor.add_argument(
         "--min-programs", type=int, default=48, help="tasks with fewer programs are left out"
     )

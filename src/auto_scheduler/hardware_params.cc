@@ -5,6 +5,7 @@
 #include <tvm/auto_scheduler/search_task.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tvm {
 namespace auto_scheduler {
@@ -39,6 +40,16 @@ HardwareParams HardwareParams::FromTarget(const Target& target) {
 
 MachineFacts SearchTaskNode::Machine() const {
   MachineFacts facts = MachineFacts::Of(target);
+  if (facts.warp_size > 0) {
+    // Of a processor they are 0, and such a record may stand under a GPU's target.
+    for (const auto& [field, value] :
+         {std::pair{"max_threads_per_block", hardware_params->max_threads_per_block},
+          {"max_vthread_extent", hardware_params->max_vthread_extent},
+          {"warp_size", hardware_params->warp_size}}) {
+      TVM_CHECK(value >= 1, ValueError) << "SearchTask: hardware_params of a task for " << target
+                                        << ": " << field << " must be >= 1, got " << value;
+    }
+  }
   if (hardware_params->num_cores > 0) facts.num_cores = hardware_params->num_cores;
   facts.vector_bytes = hardware_params->vector_unit_bytes;
   facts.cache_line_bytes = hardware_params->cache_line_bytes;

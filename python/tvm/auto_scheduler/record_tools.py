@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from tvm.runtime.files import write_atomically
 from tvm.target import Target
@@ -16,10 +18,11 @@ from .measure import ProgramMeasurer
 from .measure_node import MeasureInput
 from .measure_record import (
     RecordReader,
+    RecordToFile,
+    load_record_from_string,
     record_lines,
     record_summaries,
     result_from_json,
-    save_records,
     steps_from_json,
 )
 from .search_task import SearchTask
@@ -27,12 +30,9 @@ from .utils import decode_workload_key
 
 __all__ = ["patch_records", "query_records", "remeasure_records"]
 
-# Programs that an interrupted run may lose.
-_SAVED_AT_ONCE = 64
-
 
 def patch_records(
-    in_file: str | Path,
+    in_files: str | Path | Sequence[str | Path],
     out_file: str | Path,
     tasks: Sequence[SearchTask],
     target: Target | str | None = None,
@@ -47,8 +47,8 @@ def patch_records(
 
     Parameters
     ----------
-    in_file, out_file : record files; the second is made anew, once all of the first is read, so it
-        may be the same one.
+    in_files, out_file : record files, one or several to read; the last is made anew, once all
+        others are read, so it may be one of them.
     tasks : computations that records may belong to.
     target : written in place of the records' own targets.
 
@@ -64,11 +64,13 @@ def patch_records(
     for known in tasks:
         by_shapes.setdefault(_shapes(str(known.workload_key)), []).append(known)
     counts: Counter[str] = Counter()
+    files = [in_files] if isinstance(in_files, (str, Path)) else in_files
+    lines = ((f"{file}:{number}", line) for file in files for number, line in record_lines(file))
 
     def write(path: Path) -> None:
         with open(path, "w", encoding="utf-8") as out:
-            for number, line in record_lines(in_file):
-                with malformed_is_value_error(f"{in_file}:{number}"):
+            for where, line in lines:
+                with malformed_is_value_error(where):
                     record = json.loads(line)
                     result = result_from_json(record)
                     (key, *_), (_, steps) = record["i"]
@@ -116,46 +118,94 @@ def _for_target(task: SearchTask, target: Target | str) -> SearchTask:
 
 
 def remeasure_records(
-    in_file: str | Path,
+    in_files: str | Path | Sequence[str | Path],
     out_file: str | Path,
     target: Target | str,
     measurer: ProgramMeasurer | None = None,
     limit: int | None = None,
+    *,
+    per_task: int | None = None,
+    workloads: Collection[str] | None = None,
+    seed: int = 0,
 ) -> int:
-    """Measure the programs of a record file for another target or machine; returns how many.
+    """Measure the programs of record files for another target or machine; returns how many.
 
-    New records are appended to `out_file`; programs that stand there already are left out, so an
-    interrupted run goes on where it stopped.
+    A new record is appended to `out_file` as soon as it is measured; programs that stand there
+    already are left out, so an interrupted run goes on where it stopped.
 
     Parameters
     ----------
-    in_file, out_file : record files.
+    in_files, out_file : record files, one or several to read.
     target : what to measure for.
-    measurer : by default one of this machine.
-    limit : measure at most this many, in the order of the file; None measures all.
+    measurer : its builder, runner and callbacks are used; by default one of this machine.
+    limit : measure at most this many, in the order of the files; None measures all.
+    per_task : of each workload take this many programs, drawn at random, and leave the others out.
+    workloads : keys of the workloads that are measured; None means all.
+    seed : of the draw. Equal seeds draw equal programs from equal files.
 
     Raises
     ------
-    ValueError : `limit` is below 1.
+    ValueError : `limit` or `per_task` is below 1, no record is of `workloads`, or one cannot be
+        read; the message says which.
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"remeasure_records: limit must be >= 1, got {limit}")
+    for name, value in (("limit", limit), ("per_task", per_task)):
+        if value is not None and value < 1:
+            raise ValueError(f"remeasure_records: {name} must be >= 1, got {value}")
     done = set()
     if Path(out_file).exists():
         done = {_identity(i) for i, _ in RecordReader(out_file)}
+    files = [in_files] if isinstance(in_files, (str, Path)) else in_files
     wanted: list[MeasureInput] = []
-    for measure_input, _ in RecordReader(in_file):
+    for where, line in _drawn(files, workloads, per_task, seed):
         if limit is not None and len(wanted) >= limit:
             break
+        with malformed_is_value_error(where):
+            measure_input, _ = load_record_from_string(line)
         moved = MeasureInput(_for_target(measure_input.task, target), measure_input.state)
         if _identity(moved) not in done:
             done.add(_identity(moved))
             wanted.append(moved)
     measurer = ProgramMeasurer() if measurer is None else measurer
-    for first in range(0, len(wanted), _SAVED_AT_ONCE):
-        batch = wanted[first : first + _SAVED_AT_ONCE]
-        save_records(out_file, batch, measurer.measure(batch))
+    callbacks = [RecordToFile(out_file), *measurer.callbacks]
+    ProgramMeasurer(
+        measurer.builder,
+        measurer.runner,
+        callbacks,
+        int(measurer.verbose),
+        int(measurer.max_continuous_error),
+    ).measure(wanted)
     return len(wanted)
+
+
+def _drawn(
+    files: Sequence[str | Path],
+    workloads: Collection[str] | None,
+    per_task: int | None,
+    seed: int,
+) -> list[tuple[str, str]]:
+    """Places and lines of the records that are measured, in order."""
+    found: list[tuple[str, str]] = []
+    by_workload: dict[str, list[int]] = {}
+    for file in files:
+        for number, line, summary in record_summaries(file):
+            if workloads is None or summary.workload_key in workloads:
+                by_workload.setdefault(summary.workload_key, []).append(len(found))
+                found.append((f"{file}:{number}", line))
+    if workloads is not None and not found:
+        raise ValueError(
+            f"remeasure_records: no record in {', '.join(map(str, files))} is of the "
+            f"{len(workloads)} workloads asked for; records of another version of TVM have other "
+            "keys until patch_records has brought them here"
+        )
+    if per_task is None:
+        return found
+    rng = np.random.default_rng(seed)
+    chosen = [
+        position
+        for members in by_workload.values()
+        for position in rng.permutation(members)[:per_task]
+    ]
+    return [found[position] for position in sorted(chosen)]
 
 
 def _identity(measure_input: MeasureInput) -> tuple[str, str]:

@@ -174,7 +174,7 @@ class TunedTask:
         if not self.is_begun:
             return "none", ""
         if isinstance(self.policy, FelixPolicy):
-            return "gradient", ""
+            return "none" if self.policy.explanation else "gradient", self.policy.explanation
         return ("evolution" if self.policy.is_searched else "none"), self.policy.explanation
 
 

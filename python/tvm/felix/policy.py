@@ -121,6 +121,7 @@ class FelixPolicy(SearchPolicy):
     relatives : policies of tasks that differ in sizes only, whose best programs are tried here.
     function : predicted performance of the task's schedules.
     errors : error code to number of measurements that ended with it.
+    explanation : why there is nothing to measure, "" where there is.
 
     Raises
     ------
@@ -161,6 +162,7 @@ class FelixPolicy(SearchPolicy):
             self.function, np.random.default_rng(seed), settings or SearchSettings()
         )
         self.errors: Counter[int] = Counter()
+        self.explanation = ""
         self._pending: dict[Candidate, ConfigInfo] = {}
         if own:
             self.learner.take_in(self)
@@ -177,6 +179,12 @@ class FelixPolicy(SearchPolicy):
             infos = self.search_state.optimize_round(
                 self.n_config_seeds, n_steps, n, suggestions(self)
             )
+        if not infos and not self.search_state.measured and not self.explanation:
+            self.explanation = (
+                f"no program of its {len(self.function.sketch_funcs)} sketches was found that "
+                f"keeps to the limits of {self.search_task.target}"
+            )
+            logger.warning("%s: %s", self.search_task.desc, self.explanation)
         candidates: list[Candidate] = []
         for info in infos:
             candidate = self.get_measure_input(info)

@@ -44,7 +44,7 @@ class SearchSettings:
 class ConfigInfo:
     """One schedule with its prediction and, once measured, its latency.
 
-    `pred_perf` is ln(GFLOP/s), NaN where it was drawn at random.
+    `pred_perf` is ln(GFLOP/s), NaN for what was not chosen here but read from records.
     """
 
     sketch: int
@@ -326,7 +326,11 @@ class SingleTaskOptimizer(TaskHistory):
             points = function.features.config_maker.make(int(count), self.rng)
             if not len(points):
                 continue
-            candidates += [Candidate(index, p, math.nan) for p in points]
+            scores, deviations = function.beliefs(points)
+            candidates += [
+                Candidate(index, p, float(s), float(d))
+                for p, s, d in zip(points, scores, deviations)
+            ]
         order = self.rng.permutation(len(candidates))
         return [candidates[i] for i in order]
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import tvm
 from tvm.auto_scheduler.search_space import space_key
+from tvm.auto_scheduler.simulated import simulated
 from tvm.contrib import nvcc
 from tvm.contrib.nvrtc import require_arch
 from tvm.runtime.files import read_json
 from tvm.target import Target
-from tvm.target.machine import host_triple
+from tvm.target.llvm_build import runs_here
+from tvm.target.machine import host_cpu, host_triple
 
 from .checkpoint import packaged_checkpoint
 from .network_file import InputSpec
@@ -172,13 +174,16 @@ def check_settings(settings: TuneSettings) -> None:
     Raises
     ------
     ValueError : a number is out of range, there is no such target or cost model, the target has no
-        search space, there is no device of it, or no compiler for its architecture.
+        search space, there is no device of it nor a model where it is to be simulated, or no
+        compiler for its architecture.
     RuntimeError : as of `require_device`.
     """
     target = Target(settings.target)
     # A target that nobody can search for is refused, whatever it runs on.
     space_key(target, "felix")
-    if not settings.simulate:
+    if settings.simulate:
+        simulated(target)
+    else:
         require_device(target)
     if target.kind.name == "cuda" and target.get_attr("arch"):
         require_arch(str(target.get_attr("arch")))
@@ -224,7 +229,8 @@ def require_device(target: Target) -> None:
 
     Raises
     ------
-    ValueError : there is no such GPU, or the target is another kind of processor; one line.
+    ValueError : there is no such GPU, or the target is another kind of processor, or one with wider
+        vectors; one line.
     RuntimeError : its driver is too old for the compiler of kernels, or there is no compiler.
     """
     kind = str(target.kind.name)
@@ -246,4 +252,10 @@ def require_device(target: Target) -> None:
             raise ValueError(
                 f"target {target}: programs for {wanted} cannot be measured on this machine, which "
                 f"is {here}; tune on one of that kind, or by tvm.auto_scheduler with an RPCRunner"
+            )
+        if not runs_here(target):
+            raise ValueError(
+                f"target {target}: this machine, a {host_cpu()[0]}, cannot run its programs; leave "
+                "-mcpu and -mattr out to tune for this one, tune on one of that kind, or by "
+                "tvm.auto_scheduler with an RPCRunner"
             )

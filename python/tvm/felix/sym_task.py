@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -19,7 +20,7 @@ from tvm.target import Target
 
 from . import ffi
 from .network import GraphOptions, Network
-from .operators import Operator, operators_of
+from .operators import RELAY_BUILDERS, Operator, operators_of
 from .sketch import Sketch
 from .sym_dag import SymbolicDAG
 from .utils import AnsorTaskWeight, ansor_tasks_of_network, coalesce_dicts, extract_ansor_tasks
@@ -30,6 +31,7 @@ __all__ = [
     "TaskInstance",
     "add_rivals",
     "batch_create_tasks",
+    "choose_tasks",
     "extract_tasks",
     "extract_tasks_",
     "load_tasks",
@@ -114,6 +116,9 @@ class SymTask:
         except ValueError as error:
             logger.debug("%s has a structure of its own: %s", self.ansor_task.desc, error)
             return SymbolicDAG(list(dag.tensors), ()), {}
+
+    def __repr__(self) -> str:
+        return f"SymTask({' -> '.join(map(str, self.operators))})"
 
     @property
     def sym_dag(self) -> SymbolicDAG:
@@ -356,6 +361,48 @@ def add_rivals(
             rival = replace(instance, idx=len(found), is_rival=True)
             found.append(SymTaskAndInstances(group.task, [rival]))
     return found
+
+
+def choose_tasks(
+    tasks: Sequence[SymTaskAndInstances],
+    operators: Sequence[str] = (),
+    per_operator: int | None = None,
+    seed: int = 0,
+) -> list[TaskInstance]:
+    """Some concrete tasks, as those that programs are measured of to train a model.
+
+    Parameters
+    ----------
+    operators : names of kinds in RELAY_BUILDERS; a task is taken that has one of them. Without
+        names every task is.
+    per_operator : at most this many of each kind, drawn at random; without names, in all.
+    seed : of the draw.
+
+    Returns
+    -------
+    In order of extraction, each once.
+
+    Raises
+    ------
+    ValueError : there is no such kind, or `per_operator` is below 1.
+    """
+    known = [builder.name for builder in RELAY_BUILDERS]
+    for name in operators:
+        if name not in known:
+            raise ValueError(f"choose_tasks: no operator {name!r}; known are {', '.join(known)}")
+    if per_operator is not None and per_operator < 1:
+        raise ValueError(f"choose_tasks: per_operator must be >= 1, got {per_operator}")
+    instances = [(g.task, instance) for g in tasks for instance in g.instances]
+    kinds = [
+        [i for task, i in instances if any(found.name == name for found in task.operators)]
+        for name in operators
+    ]
+    rng = np.random.default_rng(seed)
+    chosen: dict[int, TaskInstance] = {}
+    for members in kinds if operators else [[instance for _, instance in instances]]:
+        for position in rng.permutation(len(members))[:per_operator]:
+            chosen[members[position].idx] = members[position]
+    return [chosen[idx] for idx in sorted(chosen)]
 
 
 def _add(merged: dict[str, SymTaskAndInstances], group: SymTaskAndInstances) -> None:

@@ -35,6 +35,7 @@ __all__ = [
     "exported_names",
     "load_object",
     "optimize_ir",
+    "runs_here",
 ]
 
 # Code generation level of LLVM. Measured on register-tiled convolutions: 1 and 2 give the same
@@ -418,7 +419,7 @@ class _CompiledModule:
             )
 
 
-def _runs_here(target: Target) -> bool:
+def runs_here(target: Target) -> bool:
     """Whether this machine can run the code: its architecture, its system, its vector unit."""
     triple, host = target.get_attr("mtriple", ""), host_triple()
     if "-" not in triple and "linux" in host:
@@ -499,7 +500,7 @@ def build(mod: Any, target: Target) -> Module:
     # The caller may go on with its module.
     source = mod.with_functions(mod.functions)
     names = exported_names(mod)
-    if not _runs_here(target):
+    if not runs_here(target):
         owner = tvm._ffi.convert_to_tvm_func(
             _CompiledModule((source, target), _emitted(mod, target))
         )

@@ -137,6 +137,12 @@ def test_foreign_records_are_taken_by_shapes_and_steps(tmp_path, in_a_row):
     before = out.read_text()
     assert patch_records(out, out, [task]) == {"kept": 2}
     assert out.read_text() == before
+    assert patch_records([log, out], out, [task]) == {
+        "kept": 4,
+        "other structure": 1,
+        "unknown workload": 1,
+    }
+    before = out.read_text()
     log.write_text("[1, 2]\n")
     with pytest.raises(ValueError, match="foreign.json:1: .*expected an object"):
         patch_records(log, out, [task])
@@ -159,6 +165,57 @@ def test_programs_are_measured_again_once(tmp_path):
     results = [result for _, result in auto_scheduler.load_records(out)]
     assert [int(result.error_no) for result in results] == [0, 0]
     assert all(result.mean_cost < 1.0 for result in results)
+
+
+def test_some_programs_of_some_tasks_are_drawn(tmp_path):
+    tasks = [task_of(16), task_of(32)]
+    logs = [tmp_path / "a.json", tmp_path / "b.json"]
+    for log, task in zip(logs, tasks):
+        save(log, task, [3.0, 4.0, 5.0])
+    measurer = auto_scheduler.ProgramMeasurer(
+        auto_scheduler.LocalBuilder(n_parallel=1), auto_scheduler.LocalRunner(min_repeat_ms=1)
+    )
+
+    def drawn(seed):
+        out = tmp_path / f"{seed}.json"
+        count = remeasure_records(logs, out, "llvm", measurer, per_task=2, seed=seed)
+        again = remeasure_records(logs, out, "llvm", measurer, per_task=2, seed=seed)
+        assert (count, again) == (4, 0)
+        records = list(auto_scheduler.load_records(out))
+        keys = [str(i.task.workload_key) for i, _ in records]
+        assert [keys.count(str(task.workload_key)) for task in tasks] == [2, 2]
+        return [str(i.state) for i, _ in records]
+
+    first = drawn(0)
+    (tmp_path / "0.json").unlink()
+    assert drawn(0) == first
+    out = tmp_path / "one.json"
+    key = str(tasks[1].workload_key)
+    assert remeasure_records(logs, out, "llvm", measurer, workloads={key}) == 3
+    with pytest.raises(ValueError, match=r"no record in .*a.json, .*b.json is of the 1 workloads"):
+        remeasure_records(logs, out, "llvm", measurer, workloads={"another"})
+    with pytest.raises(ValueError, match="per_task must be >= 1, got 0"):
+        remeasure_records(logs, out, "llvm", measurer, per_task=0)
+    measurer.close()
+
+
+def test_a_program_is_recorded_as_soon_as_it_is_measured(tmp_path):
+    task = task_of(16)
+    log, out = tmp_path / "records.json", tmp_path / "again.json"
+    save(log, task, [3.0, 4.0])
+
+    def interrupted(policy, inputs, results):
+        raise KeyboardInterrupt
+
+    measurer = auto_scheduler.ProgramMeasurer(
+        auto_scheduler.LocalBuilder(n_parallel=1),
+        auto_scheduler.LocalRunner(min_repeat_ms=1),
+        [interrupted],
+    )
+    with pytest.raises(KeyboardInterrupt):
+        remeasure_records(log, out, "llvm", measurer)
+    assert len(list(auto_scheduler.load_records(out))) == 2
+    measurer.close()
 
 
 def test_programs_that_are_only_there_to_be_measured_are_never_the_best(tmp_path):

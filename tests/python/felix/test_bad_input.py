@@ -122,6 +122,21 @@ def test_a_gpu_that_is_not_there_is_what_is_said(small_network, tmp_path, capsys
     # Of other GPUs there is no model.
     text = refused(capsys, "tune", small_network, "--target", "rocm", "--out", tmp_path / "run")
     assert "no GPU" in text and "--simulate" not in text
+    for target in ("rocm", "llvm"):
+        given = ("--target", target, "--simulate", "--out", tmp_path / "run")
+        text = refused(capsys, "tune", small_network, *given)
+        assert "only the target cuda has a model" in text
+    assert not (tmp_path / "run").exists()
+
+
+def test_programs_that_would_crash_here_are_refused_before_anything_is_imported(
+    small_network, tmp_path, capsys, monkeypatch
+):
+    # A machine with narrower vectors than the target's.
+    monkeypatch.setattr("tvm.felix.settings.runs_here", lambda target: False)
+    text = refused(capsys, "tune", small_network, "--out", tmp_path / "run")
+    assert "cannot run its programs" in text and "RPCRunner" in text
+    assert not (tmp_path / "run").exists()
 
 
 def test_another_kind_of_processor_is_refused_before_anything_is_imported(

@@ -23,6 +23,7 @@ from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix import ffi
 from tvm.felix import make_task as make_sym_task
 from tvm.felix.perf_func import SketchPerfFunc
+from tvm.felix.policy import FelixPolicy
 
 NAMES = auto_scheduler.feature_names(TARGET, "felix")
 # Extraction takes seconds where many axes are tiled.
@@ -287,6 +288,56 @@ def test_random_programs_compute_the_same_without_races(name):
                 atol=1e-4,
                 err_msg=str(state),
             )
+
+
+@pytest.mark.parametrize("shape", [(11, 26, 101), (13, 1000, 169)])
+def test_extents_of_large_primes_have_valid_programs(shape):
+    # Lanes of copies must be single ones, and threads come in steps of 11 or 13.
+    task = make_sym_task(dense_add(*shape), TARGET).task
+    [sketch] = [s for s in task.sketches if "CHR" in s.backbone]
+    function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+    points = function.features.config_maker.make(4, np.random.default_rng(0))
+    assert len(points) == 4
+    inputs = inputs_of(task.ansor_task)
+    np.testing.assert_allclose(
+        run_emulated(
+            task.ansor_task, sketch.state_from_config(function.features.config(points[0])), inputs
+        ),
+        run_plain(task.ansor_task, inputs),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+
+
+def test_limits_of_zero_are_an_error_and_limits_that_nothing_meets_are_told(caplog):
+    def policy(**limits):
+        known = auto_scheduler.SearchTask(compute_dag=dense_add(64, 64, 64), target=TARGET)
+        fields = [
+            "num_cores",
+            "vector_unit_bytes",
+            "cache_line_bytes",
+            "max_shared_memory_per_block",
+            "max_local_memory_per_block",
+            "max_threads_per_block",
+            "max_vthread_extent",
+            "warp_size",
+        ]
+        values = dict(zip(fields, known.hardware_params.as_list())) | limits
+        task = auto_scheduler.SearchTask(
+            compute_dag=dense_add(64, 64, 64),
+            target=TARGET,
+            desc="product",
+            hardware_params=auto_scheduler.HardwareParams(*values.values()),
+        )
+        return FelixPolicy(task, n_config_seeds=2, verbose=0)
+
+    with pytest.raises(ValueError, match="max_threads_per_block must be >= 1, got 0"):
+        policy(max_threads_per_block=0)
+    # Tiles of both operands take 8 bytes at least.
+    hopeless = policy(max_shared_memory_per_block=7)
+    assert hopeless.propose(2) == []
+    assert "no program of its 1 sketches was found" in hopeless.explanation
+    assert [r.message for r in caplog.records].count(f"product: {hopeless.explanation}") == 1
 
 
 LARGE = {

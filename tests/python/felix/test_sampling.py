@@ -52,6 +52,18 @@ def test_rounding_moves_the_coordinate_that_was_rounded_up_most():
     assert rounded.tolist() == [[1.0, 1.0, 0.0]]
 
 
+def test_narrow_coordinates_do_not_keep_wide_ones_at_the_centre():
+    # Twenty coordinates that share a sum of 1 beside one from 0 to 8, of which the centre says
+    # nothing.
+    n = 21
+    matrix = np.concatenate([-np.eye(n), np.eye(n)[-1:], [[1.0] * (n - 1) + [0.0]]])
+    offset = np.concatenate([np.zeros(n), [-8.0, -1.0]])
+    wide = Polytope(matrix, offset).sample(2000, np.random.default_rng(0))[:, -1]
+    counts, _ = np.histogram(wide, bins=8, range=(0.0, 8.0))
+    # 250 in each, with a deviation of 15.
+    assert counts.min() > 175 and counts.max() < 325
+
+
 def test_equalities_fix_coordinates_and_leave_the_rest_free():
     # x0 == 3 through two inequalities; 0 <= x1 <= 4.
     matrix = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
