@@ -383,9 +383,7 @@ define(
 
 def _dyn_squeeze_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
     data = tensor("relay.squeeze", types[0])
-    return unknown_shape(
-        len(data.shape) - _known_length("relay.squeeze", types[1]), data.dtype
-    )
+    return unknown_shape(len(data.shape) - _known_length("relay.squeeze", types[1]), data.dtype)
 
 
 define(
