@@ -11,7 +11,7 @@ import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.ir.transform import Pass
 from tvm.runtime import NDArray
-from tvm.testing import enabled_targets
+from tvm.target.enabled import enabled_targets
 
 from .. import transform
 from ..expr import Function
