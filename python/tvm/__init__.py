@@ -124,4 +124,11 @@ def _load_meta_schedule() -> None:
     importlib.import_module("tvm.meta_schedule")
 
 
+@register_func("runtime.module.loadbinary_relay.VMExecutable")
+def _load_relay_program(code: bytes | str) -> Any:
+    # Libraries are loaded where nothing of relay was named yet, such as by servers of sessions.
+    loader = importlib.import_module("tvm.relay.backend.vm").load_program
+    return loader(code.decode() if isinstance(code, (bytes, bytearray)) else str(code))
+
+
 _older_names.watch_imports()

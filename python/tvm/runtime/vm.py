@@ -208,7 +208,9 @@ class VirtualMachine:
         """
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
-        return self.module["invoke"](func_name)
+        result = self.module["invoke"](func_name)
+        # Of a machine elsewhere, several results come one by one: sessions send arrays.
+        return result if isinstance(result, (NDArray, ADT)) else tuple_object(self.get_outputs())
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result of "main"."""

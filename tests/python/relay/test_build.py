@@ -255,3 +255,8 @@ def test_workloads_with_constant_weights():
     net = relay.Function([data, weight, gamma], relay.nn.dense(data, weight) * gamma)
     _, params = create_workload(net, initializer=Constant(0.25))
     assert (params["w_weight"].numpy() == 0.25).all() and (params["bn_gamma"].numpy() == 1).all()
+
+
+def test_the_targets_of_tests_are_named_with_relays_helpers(monkeypatch):
+    monkeypatch.setenv("TVM_TEST_TARGETS", "llvm")
+    assert relay.testing.enabled_targets() == [("llvm", tvm.cpu(0))]

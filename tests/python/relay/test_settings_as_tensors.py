@@ -55,3 +55,16 @@ def test_constants_make_them_fixed():
     assert fixed.body.op == Op.get("image.resize2d")
     assert list(fixed.body.checked_type.shape) == [1, 2, 8, 8]
     assert Op.get("image.resize2d").num_inputs == 1 and Op.get("nn.conv2d").num_inputs == 2
+
+
+def test_squeeze_takes_axes_that_come_when_the_program_runs():
+    x, axes = relay.var("x", shape=(1, 3, 1)), relay.var("axes", shape=(1,), dtype="int64")
+    func = relay.Function([x, axes], relay.squeeze(x, axes))
+    data = np.float32([[[1], [2], [3]]])
+    run = relay.create_executor("vm").evaluate(func)
+    for axis in (0, 2, -1):
+        found = run(data, np.array([axis], "int64")).numpy()
+        np.testing.assert_array_equal(found, data.squeeze(axis))
+    known = relay.Function([x], relay.squeeze(x, relay.const([0, 2], "int64")))
+    typed = relay.testing.run_infer_type(known)
+    assert typed.ret_type == relay.TensorType((3,))

@@ -241,7 +241,13 @@ class _Machine:
 
 
 @tvm._ffi.register_func("relay.vm.LoadExecutable")
-def _load(code: str) -> Module:
+def load_program(code: str) -> Module:
+    """The runtime module of a program that `_Program.text` wrote.
+
+    Raises
+    ------
+    ValueError : the text holds none.
+    """
     target, _, program = code.partition("\n")
     if not program:
         raise error.ValueError("relay.vm: the text holds no program")
@@ -251,11 +257,6 @@ def _load(code: str) -> Module:
     found = _Program(infer_module(mod), Target(target))
     found._left_out = bool(_late(mod))
     return found.module()
-
-
-@tvm._ffi.register_func(f"runtime.module.loadbinary_{_KIND}")
-def _load_binary(code: Any) -> Module:
-    return _load(code.decode() if isinstance(code, (bytes, bytearray)) else str(code))
 
 
 class VMCompiler:

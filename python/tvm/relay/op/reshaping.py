@@ -381,6 +381,21 @@ define(
 )
 
 
+def _dyn_squeeze_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    data = tensor("relay.squeeze", types[0])
+    return unknown_shape(len(data.shape) - _known_length("relay.squeeze", types[1]), data.dtype)
+
+
+define(
+    "dyn.squeeze",
+    None,
+    _O,
+    rule=_dyn_squeeze_rule,
+    host=lambda arrays, s: np.squeeze(arrays[0], tuple(int(a) for a in arrays[1])),
+    num_inputs=2,
+)
+
+
 def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) -> Call:
     """The tensor with axes of one element put in before `axis`."""
     if isinstance(axis, RelayExpr) and not isinstance(axis, (tir.PrimExpr, Constant)):
@@ -389,9 +404,13 @@ def expand_dims(data: RelayExpr, axis: int | RelayExpr, num_newaxis: int = 1) ->
     return make("expand_dims", [data], axis=axis, num_newaxis=num_newaxis)
 
 
-def squeeze(data: RelayExpr, axis: int | Sequence[int] | None = None) -> Call:
-    """The tensor without axes of one element: all of them, or those given."""
-    return make("squeeze", [data], axis=None if axis is None else numbers_or_expr(axis))
+def squeeze(data: RelayExpr, axis: int | Sequence[int] | RelayExpr | None = None) -> Call:
+    """The tensor without axes of one element: all of them, or those given, which may be a tensor
+    of integers, shape (k,), that is known when the program runs."""
+    axes = None if axis is None else numbers_or_expr(axis)
+    if isinstance(axes, RelayExpr):
+        return make("dyn.squeeze", [data, axes])
+    return make("squeeze", [data], axis=axes)
 
 
 def _transpose_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:

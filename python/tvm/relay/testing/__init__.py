@@ -11,6 +11,7 @@ import tvm
 from tvm.ir import IRModule, RelayExpr
 from tvm.ir.transform import Pass
 from tvm.runtime import NDArray
+from tvm.target.enabled import enabled_targets
 
 from .. import transform
 from ..expr import Function
@@ -40,6 +41,7 @@ __all__ = [
     "check_grad",
     "count",
     "create_workload",
+    "enabled_targets",
     "make_nat_expr",
     "make_nat_value",
     "rand",

@@ -17,6 +17,7 @@ from .compiler_functions import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from .composite import MergeComposite
+from .continuations import ToCPS, to_cps, un_cps
 from .dynamic import DynamicToStatic
 from .expand import EtaExpand, SplitArgs
 from .fake_quantization import FakeQuantizationToInteger

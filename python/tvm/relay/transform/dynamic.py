@@ -37,6 +37,7 @@ def _slice(args: Operands, s: Settings) -> Any:
 _STATIC: Mapping[str, Callable[[Operands, Settings], Any]] = {
     "dyn.reshape": lambda a, s: op.reshape(a[0], a[1], s.get("allowzero", False)),
     "dyn.expand_dims": lambda a, s: op.expand_dims(a[0], a[1], s["num_newaxis"]),
+    "dyn.squeeze": lambda a, s: op.squeeze(a[0], a[1]),
     "dyn.tile": lambda a, s: op.tile(a[0], a[1]),
     "dyn.broadcast_to": lambda a, s: op.broadcast_to(a[0], a[1]),
     "dyn.zeros": lambda a, s: op.zeros(a[0], s["dtype"]),
