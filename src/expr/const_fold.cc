@@ -178,7 +178,7 @@ PrimExpr TryConstFold<Min>(const PrimExpr& a, const PrimExpr& b) {
       r.defined()) {
     return r;
   }
-  return FoldReals(a, b, [](auto x, auto y) { return std::min(x, y); });
+  return FoldReals(a, b, [](auto x, auto y) { return x < y || std::isnan(x) ? x : y; });
 }
 
 template <>
@@ -189,7 +189,7 @@ PrimExpr TryConstFold<Max>(const PrimExpr& a, const PrimExpr& b) {
       r.defined()) {
     return r;
   }
-  return FoldReals(a, b, [](auto x, auto y) { return std::max(x, y); });
+  return FoldReals(a, b, [](auto x, auto y) { return x > y || std::isnan(x) ? x : y; });
 }
 
 template <>

@@ -72,8 +72,8 @@ TVM_TIR_DECLARE_BINARY(Mod, "tir.Mod");
 TVM_TIR_DECLARE_BINARY(FloorDiv, "tir.FloorDiv");
 /*! \brief a - b * floor(a / b): the sign follows `b`. */
 TVM_TIR_DECLARE_BINARY(FloorMod, "tir.FloorMod");
-TVM_TIR_DECLARE_BINARY(Min, "tir.Min");
-TVM_TIR_DECLARE_BINARY(Max, "tir.Max");
+TVM_TIR_DECLARE_BINARY(Min, "tir.Min");  // NaN where an operand is
+TVM_TIR_DECLARE_BINARY(Max, "tir.Max");  // the same
 /*! \brief Comparisons give bool with the lanes of their operands. */
 TVM_TIR_DECLARE_BINARY(EQ, "tir.EQ");
 TVM_TIR_DECLARE_BINARY(NE, "tir.NE");

@@ -502,14 +502,14 @@ class FloorMod(BinaryOpExpr):
 
 @tvm._ffi.register_object("tir.Min")
 class Min(BinaryOpExpr):
-    """The smaller operand."""
+    """The smaller operand; NaN where one is."""
 
     _make = "Min"
 
 
 @tvm._ffi.register_object("tir.Max")
 class Max(BinaryOpExpr):
-    """The larger operand."""
+    """The larger operand; NaN where one is."""
 
     _make = "Max"
 

@@ -171,33 +171,14 @@ def floor_mod(a: Operand, b: Operand) -> te.Tensor:
     return _binary(a, b, value, "floor_mod")
 
 
-def _with_nan(pick: Callable[[Any, Any], Any], beats: Callable[[Any, Any], Any]) -> Any:
-    """The better of two numbers, or NaN if one of them is."""
-
-    def better(x: Any, y: Any) -> Any:
-        # Generators put a constant where the data's NaN passes through.
-        if not _is_float(x) or isinstance(x, tir.FloatImm) or isinstance(y, tir.FloatImm):
-            return pick(x, y)
-        return tir.Select(tir.any(tir.isnan(x), beats(x, y)), x, y)
-
-    return better
+def maximum(a: Operand, b: Operand) -> te.Tensor:
+    """The larger of a and b; NaN where one is."""
+    return _binary(a, b, tir.Max, "maximum")
 
 
-def maximum(a: Operand, b: Operand, *, keeps_nan: bool = False) -> te.Tensor:
-    """The larger of a and b.
-
-    Parameters
-    ----------
-    keeps_nan : NaN where either is, as in NumPy and PyTorch; otherwise it is left to the machine.
-    """
-    pick = _with_nan(tir.Max, lambda x, y: x > y) if keeps_nan else tir.Max
-    return _binary(a, b, pick, "maximum")
-
-
-def minimum(a: Operand, b: Operand, *, keeps_nan: bool = False) -> te.Tensor:
-    """The smaller of a and b; see :func:`maximum`."""
-    pick = _with_nan(tir.Min, lambda x, y: x < y) if keeps_nan else tir.Min
-    return _binary(a, b, pick, "minimum")
+def minimum(a: Operand, b: Operand) -> te.Tensor:
+    """The smaller of a and b; NaN where one is."""
+    return _binary(a, b, tir.Min, "minimum")
 
 
 def power(a: Operand, b: Operand) -> te.Tensor:

@@ -93,7 +93,7 @@ def prod(data: te.Tensor, axis: Axis = None, keepdims: bool = False) -> te.Tenso
 def max(
     data: te.Tensor, axis: Axis = None, keepdims: bool = False, *, from_infinity: bool = False
 ) -> te.Tensor:
-    """Largest element over the given dimensions, or over all for None.
+    """Largest element over the given dimensions, or over all for None; NaN where one is.
 
     Parameters
     ----------
@@ -136,14 +136,21 @@ def _arg_reduce(
     from_infinity: bool,
     name: str,
 ) -> te.Tensor:
+    # NaN counts as beyond all numbers where infinities count as elements, as in NumPy.
+    with_nan = from_infinity and str(x.dtype) in _WITH_INFINITY
+
     def better(a: Any, b: Any) -> Any:
         beats = a[1] > b[1] if largest else a[1] < b[1]
+        equal = a[1] == b[1]
+        if with_nan:
+            beats = tir.any(beats, tir.all(tir.isnan(a[1]), tir.Not(tir.isnan(b[1]))))
+            equal = tir.any(equal, tir.all(tir.isnan(a[1]), tir.isnan(b[1])))
         if select_last:
-            return tir.any(beats, tir.all(a[1] == b[1], a[0] > b[0]))
+            return tir.any(beats, tir.all(equal, a[0] > b[0]))
         # Partial results may be combined in any order, so equal values compare their positions;
         # an identity's position, -1, loses to every other.
         first = tir.all(a[0] >= 0, tir.any(b[0] < 0, a[0] < b[0]))
-        return tir.any(beats, tir.all(a[1] == b[1], first))
+        return tir.any(beats, tir.all(equal, first))
 
     def combine(a: Any, b: Any) -> tuple[Any, Any]:
         takes = better(a, b)
@@ -178,8 +185,8 @@ def argmax(
     ----------
     axis : of several, the position is row-major over them.
     select_last_index : of equal elements, take the last instead of the first.
-    from_infinity : see :func:`max`. Without it elements that are all negative infinity have the
-        position -1, as in TVM.
+    from_infinity : see :func:`max`; the first NaN is the largest then. Without it elements that are
+        all negative infinity have the position -1, and NaN is no candidate, as in TVM.
     """
     return _arg_reduce(data, axis, keepdims, select_last_index, True, from_infinity, "argmax")
 

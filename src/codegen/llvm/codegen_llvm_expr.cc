@@ -202,18 +202,25 @@ Value CodeGenLLVM::VisitExpr_(const FloorModNode* op) { return Division(op->a, o
 
 Value CodeGenLLVM::Extremum(bool maximum, const PrimExpr& a, const PrimExpr& b) {
   DataType dtype = a.dtype();
-  // The machine's min and max return the second operand when one is NaN. With a constant first, a
-  // NaN in the data passes through, as relu and clip of other frameworks have it.
-  bool swap = is_const_number(b) && !is_const_number(a);
-  Value x = Computable(swap ? b : a);
-  Value y = Computable(swap ? a : b);
-  std::string op;
-  if (IsFloating(dtype)) {
-    op = maximum ? "fcmp ogt" : "fcmp olt";
-  } else {
-    op = std::string("icmp ") + (dtype.is_uint() ? "u" : "s") + (maximum ? "gt" : "lt");
+  Value x = Computable(a);
+  Value y = Computable(b);
+  if (!IsFloating(dtype)) {
+    std::string op = std::string("icmp ") + (dtype.is_uint() ? "u" : "s") + (maximum ? "gt" : "lt");
+    return text().Select(text().Compare(op, x, y), x, y);
   }
-  Value result = text().Select(text().Compare(op, x, y), x, y);
+  if (dtype.is_float() && dtype.bits() == 16) {
+    // Most machines compare halves as float32 and choose among the halves themselves. One condition
+    // is one choice, and of a constant it is one comparison.
+    if (is_const_number(a)) std::swap(x, y);
+    Value better = text().Compare(maximum ? "fcmp ogt" : "fcmp olt", y, x);
+    Value is_nan = text().Compare("fcmp uno", y, y);
+    return text().Select(text().Binary("or", better, is_nan), y, x);
+  }
+  // Which of two zeros it is does not matter. A machine whose instruction returns the second operand
+  // when one is NaN looks at the first one beside it: that is the element of a reduction, whose
+  // result so far does not wait for it.
+  const std::string flags = float_flags_ == " fast" ? float_flags_ : float_flags_ + " nsz";
+  Value result = text().Intrinsic(maximum ? "llvm.maximum" : "llvm.minimum", {y, x}, flags);
   return dtype.is_bfloat16() ? FloatToBFloat(result) : result;
 }
 

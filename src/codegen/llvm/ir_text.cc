@@ -284,7 +284,7 @@ Value FunctionText::Select(const Value& condition, const Value& yes, const Value
 }
 
 Value FunctionText::PureCall(const std::string& name, const std::string& type,
-                             const std::vector<Value>& args) {
+                             const std::vector<Value>& args, const std::string& flags) {
   std::string types, operands;
   int level = 0;
   for (const Value& arg : args) {
@@ -293,12 +293,13 @@ Value FunctionText::PureCall(const std::string& name, const std::string& type,
     level = std::max(level, arg.level);
   }
   module_->Declare(name, type + " @" + name + "(" + types + ")");
-  return Pure(type, "call " + type + " @" + name + "(" + operands + ")", level);
+  return Pure(type, "call" + flags + " " + type + " @" + name + "(" + operands + ")", level);
 }
 
-Value FunctionText::Intrinsic(const std::string& base, const std::vector<Value>& args) {
+Value FunctionText::Intrinsic(const std::string& base, const std::vector<Value>& args,
+                              const std::string& flags) {
   const Value& first = args.front();
-  return PureCall(base + "." + first.Suffix(), first.type, args);
+  return PureCall(base + "." + first.Suffix(), first.type, args, flags);
 }
 
 Value FunctionText::Splat(const Value& scalar, int lanes) {

@@ -130,9 +130,14 @@ class FunctionText {
   Value Convert(const std::string& op, const Value& a, const std::string& type);
   Value Select(const Value& condition, const Value& yes, const Value& no);
   /*! \brief Call of a function without effects, declared on the way. */
-  Value PureCall(const std::string& name, const std::string& type, const std::vector<Value>& args);
-  /*! \brief Call of an LLVM intrinsic overloaded on its result type: `base` is "llvm.fma". */
-  Value Intrinsic(const std::string& base, const std::vector<Value>& args);
+  Value PureCall(const std::string& name, const std::string& type, const std::vector<Value>& args,
+                 const std::string& flags = "");
+  /*!
+   * \brief Call of an LLVM intrinsic overloaded on its result type: `base` is "llvm.fma", `flags`
+   * those of floating point arithmetic, each behind a space.
+   */
+  Value Intrinsic(const std::string& base, const std::vector<Value>& args,
+                  const std::string& flags = "");
   Value Splat(const Value& scalar, int lanes);
   Value Extract(const Value& vector, int lane);
   /*! \brief `element` numbers from a vector, by constant lane numbers of `a` then `b`. */

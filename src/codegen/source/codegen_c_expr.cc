@@ -222,15 +222,14 @@ std::string CodeGenC::VisitExpr_(const FloorModNode* op) {
 std::string CodeGenC::Extremum(bool maximum, const PrimExpr& a, const PrimExpr& b) {
   DataType dtype = a.dtype().element_of();
   DataType wide = IsStorageOnly(dtype) ? DataType::Float(32) : dtype;
-  // With a constant first, a NaN in the data passes through, as relu and clip of other frameworks
-  // have it, and as the LLVM generator does.
-  bool swap = is_const_number(b) && !is_const_number(a);
-  std::string x = Computable(swap ? b : a);
-  std::string y = Computable(swap ? a : b);
+  std::string x = Computable(a);
+  std::string y = Computable(b);
   std::string type = Type(wide);
   std::string name = std::string(maximum ? "tvm_max_" : "tvm_min_") + wide.ToString();
+  // No comparison with NaN holds, so it is b where b is NaN.
   std::string text = type + " " + name + "(" + type + " a, " + type + " b) { return a " +
-                     (maximum ? ">" : "<") + " b ? a : b; }";
+                     (maximum ? ">" : "<") + " b" + (IsFloating(wide) ? " || !(a == a)" : "") +
+                     " ? a : b; }";
   return FromComputed(Helper(name, text) + "(" + x + ", " + y + ")", dtype);
 }
 

@@ -89,6 +89,8 @@ TVM_STACKVM_BINARY(EQ, kEQ)
 TVM_STACKVM_BINARY(NE, kNE)
 TVM_STACKVM_BINARY(LT, kLT)
 TVM_STACKVM_BINARY(LE, kLE)
+TVM_STACKVM_BINARY(Min, kMin)
+TVM_STACKVM_BINARY(Max, kMax)
 TVM_STACKVM_BINARY(And, kAnd)
 TVM_STACKVM_BINARY(Or, kOr)
 #undef TVM_STACKVM_BINARY
@@ -98,17 +100,6 @@ int CodeGenStackVM::VisitExpr_(const GTNode* op) {
 }
 int CodeGenStackVM::VisitExpr_(const GENode* op) {
   return Binary(Opcode::kLE, op->b, op->a, op->dtype);
-}
-
-// The second operand wins when one is NaN: a constant goes first, so that NaN in the data passes
-// through, as in the LLVM generator.
-int CodeGenStackVM::VisitExpr_(const MinNode* op) {
-  const bool swap = is_const_number(op->b) && !is_const_number(op->a);
-  return Binary(Opcode::kMin, swap ? op->b : op->a, swap ? op->a : op->b, op->dtype);
-}
-int CodeGenStackVM::VisitExpr_(const MaxNode* op) {
-  const bool swap = is_const_number(op->b) && !is_const_number(op->a);
-  return Binary(Opcode::kMax, swap ? op->b : op->a, swap ? op->a : op->b, op->dtype);
 }
 
 int CodeGenStackVM::VisitExpr_(const NotNode* op) { return Unary(Opcode::kNot, op->a, op->dtype); }

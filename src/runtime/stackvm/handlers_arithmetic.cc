@@ -44,17 +44,17 @@ struct MulOp {
     return Wrap(a, b, [](auto x, auto y) { return x * y; });
   }
 };
-// As in the other generators: the second operand when one of them is NaN.
+// NaN when one of them is: it differs from itself, and no other comparison with it holds.
 struct MinOp {
   template <typename T>
   static T Apply(T a, T b) {
-    return a < b ? a : b;
+    return a < b || a != a ? a : b;
   }
 };
 struct MaxOp {
   template <typename T>
   static T Apply(T a, T b) {
-    return a > b ? a : b;
+    return a > b || a != a ? a : b;
   }
 };
 struct AndOp {

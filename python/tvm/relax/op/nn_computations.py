@@ -29,7 +29,7 @@ def _max_pool_with_indices(
     """Maxima over windows of the last dimensions, and where they are.
 
     Positions count row-major over the pooled dimensions, int64; of equal elements the first is
-    taken.
+    taken, of NaN the last, as in PyTorch.
     """
     rank = len(kernel)
     shape = [int(n) for n in x.shape]
@@ -46,17 +46,25 @@ def _max_pool_with_indices(
         flat: Any = 0
         for p, axis in zip(at, axes):
             flat = flat * shape[axis] + p
-        # A NaN is the maximum of its window and equals nothing.
         value = x(*i[: len(shape) - rank], *at)
-        found = tir.any(value == best(*i), tir.isnan(value)) if _is_float(x) else value == best(*i)
+        place = tir.Select(value == best(*i), flat, nowhere)
+        if _is_float(x):
+            # A NaN is the maximum of its window and equals nothing. Negative numbers are the least
+            # for the last one.
+            place = tir.Select(tir.isnan(value), -1 - flat, place)
         return te.min(
-            tir.if_then_else(
-                tir.all(*inside), tir.Select(found, flat, nowhere), tir.const(nowhere, "int32")
-            ),
-            axis=loops,
+            tir.if_then_else(tir.all(*inside), place, tir.const(nowhere, "int32")), axis=loops
         )
 
     places = te.compute(best.shape, position, name="T_pool_position")
+    if _is_float(x):
+        found = places
+        places = te.compute(
+            best.shape,
+            lambda *i: tir.Select(found(*i) < 0, -1 - found(*i), found(*i)),
+            name="T_pool_position_of_nan",
+            tag=topi.tag.ELEMWISE,
+        )
     return [best, topi.cast(places, "int64")]
 
 

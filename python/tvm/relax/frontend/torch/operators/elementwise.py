@@ -285,6 +285,16 @@ def _limited(a: Arguments, data: RelayExpr, low: Any, high: Any) -> RelayExpr:
     return data if high is None else op.minimum(data, a.cast(high, a.result_dtype))
 
 
+@converter("fmax.default", "fmin.default")
+def _extreme_of_numbers(a: Arguments) -> RelayExpr:
+    """The other operand where one is NaN."""
+    x, y = a.operand("self"), a.operand("other")
+    if a.result_dtype.startswith(("float", "bfloat")):
+        is_nan = [a.emit(op.isnan(value)) for value in (x, y)]
+        x, y = a.call("where", is_nan[0], y, x), a.call("where", is_nan[1], x, y)
+    return (op.maximum if a.name == "fmax" else op.minimum)(x, y)
+
+
 @converter("hardtanh.default")
 def _hardtanh(a: Arguments) -> RelayExpr:
     return _limited(a, a["self"], a["min_val"], a["max_val"])
