@@ -23,6 +23,8 @@ struct GpuArchitecture {
   const char* board;
   // One multiprocessor: resident threads and blocks, bytes of shared memory, multiply-adds a cycle.
   int threads, blocks, shared_bytes, multiply_adds;
+  // float16 multiply-adds a cycle of its tensor cores, with sums of float32 and dense operands.
+  int tensor_multiply_adds;
   // The board: multiprocessors, bytes of the L2 cache, cycles and bytes a second.
   int multiprocessors;
   int64_t l2_bytes;

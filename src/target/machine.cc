@@ -54,6 +54,11 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.registers_per_multiprocessor = 65536;
     facts.shared_memory_per_multiprocessor = gpu.shared_bytes;
     facts.multiply_adds_per_cycle = gpu.multiply_adds;
+    if (HasKey(target, "cuda")) {
+      facts.compute_capability = gpu.number;
+      facts.tensor_multiply_adds_per_cycle = gpu.tensor_multiply_adds;
+      facts.allow_tf32 = fact("allow-tf32", 0) != 0;
+    }
     facts.clock_rate = gpu.clock_rate;
     facts.memory_bandwidth = gpu.memory_bandwidth;
     return facts;
@@ -129,6 +134,9 @@ TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
       {"registers_per_multiprocessor", facts.registers_per_multiprocessor},
       {"shared_memory_per_multiprocessor", facts.shared_memory_per_multiprocessor},
       {"multiply_adds_per_cycle", facts.multiply_adds_per_cycle},
+      {"tensor_multiply_adds_per_cycle", facts.tensor_multiply_adds_per_cycle},
+      {"compute_capability", facts.compute_capability},
+      {"allow_tf32", facts.allow_tf32},
       {"clock_rate", facts.clock_rate},
       {"memory_bandwidth", facts.memory_bandwidth},
       {"l2_bytes", facts.cache_bytes[1]}};

@@ -151,6 +151,9 @@ class _Printer:
     ) -> None:
         self._split(stage_id, int(loop_id), lengths, inner_first)
 
+    def _fxs(self, stage_id: int, loop_id: int, length: int) -> None:
+        self._split(stage_id, int(loop_id), [int(length)], 1)
+
     def _fsp(self, stage_id: int, loop_id: int, source: int, n_split: int) -> None:
         lengths, inner_first = self._source(source)
         rest = 1
