@@ -25,6 +25,17 @@ PrimExpr RealizeInfo::size() const {
   return cast(index, extents[0]) * strides[0];
 }
 
+PrimExpr RealizeInfo::copies() const {
+  const DataType index = DataType::Int(64);
+  const PrimExpr one = make_const(index, 1), two = make_const(index, 2);
+  if (!is_double_buffer) return one;
+  PrimExpr trips = one;
+  for (const LoopRef& loop : loops) {
+    if (!loop->is_thread()) trips = trips * cast(index, loop->extent);
+  }
+  return min(trips, two);
+}
+
 PrimExpr RealConst(double value) { return FloatImm(DataType::Float(64), value); }
 
 PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b) {
@@ -239,6 +250,12 @@ class Reader : public StmtExprVisitor {
       VisitStmt(op->body);
       on_tensor_cores_ = around;
     } else {
+      if (op->attr_key == tir::attr::double_buffer_scope) {
+        for (RealizeInfo& realize : program_.realizes) {
+          const Buffer& buffer = program_.buffers[realize.buffer];
+          if (buffer->data.same_as(op->node)) realize.is_double_buffer = true;
+        }
+      }
       if (op->attr_key == tir::attr::storage_alignment) {
         alignments_[op->node.as<BufferNode>()].push_back(op->value.as<CallNode>()->args);
       }

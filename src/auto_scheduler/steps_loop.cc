@@ -295,13 +295,17 @@ struct PragmaText {
     }
     known = known &&
             ((IsAutoUnroll() && numbers.size() == 1) || (IsReadAhead() && numbers.size() == 2) ||
-             ((name == "debug_skip_region" || name == "tensor_core") && numbers.empty()));
+             ((name == "debug_skip_region" || name == "tensor_core" || IsNextTile()) &&
+             numbers.empty()));
     TVM_CHECK(known, ValueError) << "pragma: \"" << text
                                  << "\" is unknown; use auto_unroll_max_step$N, "
-                                    "read_ahead$OPERAND$TRIPS, tensor_core or debug_skip_region";
+                                    "read_ahead$OPERAND$TRIPS, tensor_core, double_buffer, "
+                                    "async_copy or debug_skip_region";
   }
 
   bool IsAutoUnroll() const { return name == "auto_unroll_max_step"; }
+  /*! \brief Fill memory for the next trip of the loop around while the present one is in use. */
+  bool IsNextTile() const { return name == "double_buffer" || name == "async_copy"; }
   /*! \brief Prefetch what the loop reads of an operand so many trips later. */
   bool IsReadAhead() const { return name == "read_ahead"; }
 };
@@ -323,6 +327,9 @@ void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   if (pragma.IsAutoUnroll()) {
     stage.pragma(axis, "auto_unroll_max_step", Integer(pragma.numbers[0]));
     stage.pragma(axis, "unroll_explicit", tir::const_true());
+  } else if (pragma.IsNextTile()) {
+    stage.double_buffer();
+    if (pragma.name == "async_copy") stage.pragma(axis, pragma.name, tir::const_true());
   } else if (pragma.IsReadAhead()) {
     const Array<te::Tensor> operands = stage->op->InputTensors();
     const int operand = pragma.numbers[0];

@@ -57,7 +57,6 @@ MachineFacts MachineFacts::Of(const Target& target) {
     if (HasKey(target, "cuda")) {
       facts.compute_capability = gpu.number;
       facts.tensor_multiply_adds_per_cycle = gpu.tensor_multiply_adds;
-      facts.allow_tf32 = fact("allow-tf32", 0) != 0;
     }
     facts.clock_rate = gpu.clock_rate;
     facts.memory_bandwidth = gpu.memory_bandwidth;
@@ -136,7 +135,6 @@ TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
       {"multiply_adds_per_cycle", facts.multiply_adds_per_cycle},
       {"tensor_multiply_adds_per_cycle", facts.tensor_multiply_adds_per_cycle},
       {"compute_capability", facts.compute_capability},
-      {"allow_tf32", facts.allow_tf32},
       {"clock_rate", facts.clock_rate},
       {"memory_bandwidth", facts.memory_bandwidth},
       {"l2_bytes", facts.cache_bytes[1]}};

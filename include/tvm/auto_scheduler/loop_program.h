@@ -83,8 +83,13 @@ struct RealizeInfo {
    */
   std::vector<PrimExpr> strides;
 
-  /*! \brief Elements of the whole, padding included; int64. */
+  /*! \brief Whether one copy is filled while another is in use, where a loop around has trips. */
+  bool is_double_buffer = false;
+
+  /*! \brief Elements of one copy, padding included; int64. */
   PrimExpr size() const;
+  /*! \brief How many copies there are; int64. */
+  PrimExpr copies() const;
 };
 
 /*! \brief How often a store runs that binds a thread axis which is bound outside of it too. */

@@ -52,7 +52,8 @@ class FuseStep : public FromFields<Step, FuseStepNode> {
 
 /*!
  * \brief PR: "auto_unroll_max_step$N", "read_ahead$OPERAND$TRIPS", "tensor_core" on a loop of the
- *        product that fragments compute, or "debug_skip_region".
+ *        product that fragments compute, "double_buffer" or "async_copy" on a loop of a copy that
+ *        is made for the next trip while the present one goes on, or "debug_skip_region".
  */
 class PragmaStepNode : public StepNode {
  public:

@@ -48,8 +48,6 @@ struct MachineFacts {
   int64_t tensor_multiply_adds_per_cycle;
   /*! \brief 80 for sm_80; 0 for GPUs that are not programmed in CUDA. */
   int compute_capability;
-  /*! \brief Whether products of float32 may be rounded to tf32, as tensor cores take them. */
-  bool allow_tf32;
   /*! \brief Cycles a second. */
   double clock_rate;
   /*! \brief Bytes a second between memory and the last cache. */

@@ -37,6 +37,8 @@ constexpr double kElementsOfFragment = 256;
 constexpr double kElementsOfFragmentMove = 8;
 // Resources are used at the same time, but never perfectly so.
 constexpr double kNotOverlapped = 0.1;
+// Where the next tile is on its way while the present one is used, threads wait at barriers only.
+constexpr double kNotOverlappedAhead = 0.05;
 
 double Ceil(double a, double b) { return std::ceil(a / b); }
 
@@ -107,7 +109,8 @@ class KernelModel {
       longest = std::max(longest, bound);
       sum += bound;
     }
-    return kLaunchSeconds + longest + kNotOverlapped * (sum - longest);
+    const double apart = FillsAhead(id) ? kNotOverlappedAhead : kNotOverlapped;
+    return kLaunchSeconds + longest + apart * (sum - longest);
   }
 
  private:
@@ -135,6 +138,20 @@ class KernelModel {
     const double halves = static_cast<double>(program_.element_bytes(operand->buffer)) / 2;
     return static_cast<double>(machine_.tensor_multiply_adds_per_cycle) / halves *
            machine_.clock_rate;
+  }
+
+  /*! \brief Whether all tiles that are filled in loops are filled before they are needed. */
+  bool FillsAhead(int kernel) const {
+    bool found = false;
+    for (const RealizeInfo& realize : program_.realizes) {
+      if (realize.kernel != kernel || program_.buffers[realize.buffer].scope() != "shared") continue;
+      const bool in_loop = std::any_of(realize.loops.begin(), realize.loops.end(),
+                                       [](const LoopRef& loop) { return !loop->is_thread(); });
+      if (!in_loop) continue;
+      if (!realize.is_double_buffer) return false;
+      found = true;
+    }
+    return found;
   }
 
   /*! \brief How many fragments a warp has of a sum. */

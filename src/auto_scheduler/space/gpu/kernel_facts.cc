@@ -171,7 +171,7 @@ class KernelReader {
         accumulators = accumulators + RegistersOfFragments(program_, realize, machine_);
         continue;
       }
-      if (scope == "shared") facts.shared_bytes = facts.shared_bytes + bytes;
+      if (scope == "shared") facts.shared_bytes = facts.shared_bytes + bytes * realize.copies();
       if (scope == "local") {
         // Every virtual thread has its own.
         accumulators = accumulators + floordiv(bytes + (kRegisterBytes - 1), Int(kRegisterBytes)) *
@@ -240,9 +240,9 @@ PrimExpr ThreadStep(const LoopProgram& program, const AccessInfo& access) {
   return max(step, Int(0) - step);
 }
 
-/*! \brief Bytes from one row of a fragment in memory to the next, int64. */
-PrimExpr RowStep(const LoopProgram& program, const StoreInfo& store, const AccessInfo& access,
-                 const std::set<int>& fragments) {
+/*! \brief The loops of a store of a warp that run over what it has in fragments. */
+std::vector<LoopRef> LoopsOfFragments(const LoopProgram& program, const StoreInfo& store,
+                                      const std::set<int>& fragments) {
   const auto realize = std::find_if(
       program.realizes.begin(), program.realizes.end(), [&](const RealizeInfo& found) {
         return fragments.count(found.buffer) != 0 &&
@@ -250,11 +250,21 @@ PrimExpr RowStep(const LoopProgram& program, const StoreInfo& store, const Acces
                            [&](const AccessInfo& of) { return of.buffer == found.buffer; });
       });
   ICHECK(realize != program.realizes.end());
-  const std::vector<LoopRef>& around = realize->loops;
+  std::vector<LoopRef> loops;
+  for (const LoopRef& loop : store.loops) {
+    const std::vector<LoopRef>& around = realize->loops;
+    if (std::find(around.begin(), around.end(), loop) == around.end()) loops.push_back(loop);
+  }
+  return loops;
+}
+
+/*! \brief Bytes from one row of a fragment in memory to the next, int64. */
+PrimExpr RowStep(const LoopProgram& program, const StoreInfo& store, const AccessInfo& access,
+                 const std::set<int>& fragments) {
   const std::vector<PrimExpr> strides = StridesOf(program, access.buffer);
+  const std::vector<LoopRef> loops = LoopsOfFragments(program, store, fragments);
   for (size_t d = 0; d + 1 < strides.size(); ++d) {
-    for (const LoopRef& loop : store.loops) {
-      if (std::find(around.begin(), around.end(), loop) != around.end()) continue;
+    for (const LoopRef& loop : loops) {
       if (!Mentions(access.indices[0][d], loop->var)) continue;
       return strides[d] * Int(program.element_bytes(access.buffer));
     }
@@ -329,6 +339,7 @@ Movement MovementOf(const LoopProgram& program, const StoreInfo& store, const Ac
     PrimExpr row = Int(1);
     size_t threads = 0;
     while (threads < n && store.loops[threads]->thread_tag.rfind("threadIdx", 0) != 0) ++threads;
+    if (by_warp) threads = n - LoopsOfFragments(program, store, fragments).size();
     if (!access.extents[threads].empty()) row = Wide(access.extents[threads].back());
     PrimExpr row_bytes = min(ToReal(row) * RealConst(width), RealConst(kSectorBytes));
     PrimExpr split = div(RealConst(kSectorBytes), row_bytes);

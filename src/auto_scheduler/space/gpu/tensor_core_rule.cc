@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "../structure_rules.h"
 #include "gpu_rules.h"
@@ -176,8 +177,12 @@ std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
 /*! \brief Lays the loops of one product out. */
 class Layout {
  public:
-  Layout(const SearchTask& task, State state, const Product& product)
-      : task_(task), state_(std::move(state)), product_(product) {}
+  /*! \param fills_ahead The pragma of copies that are made for the next trip; none if empty. */
+  Layout(const SearchTask& task, State state, const Product& product, std::string fills_ahead)
+      : task_(task),
+        state_(std::move(state)),
+        product_(product),
+        fills_ahead_(std::move(fills_ahead)) {}
 
   /*!
    * \brief The product at `stage_id` in the blocks of `consumer`.
@@ -195,6 +200,7 @@ class Layout {
       const int staged = state_.cache_read(stage_id, "shared", {consumer}, task_->compute_dag);
       const int host = state_.PositionOf(writer);
       state_.compute_at(staged, host, state_->stages[host]->iters[0]);
+      PadRows(staged);
       state_.compute_at(stage_id, staged, TileStaged(staged));
     }
     const int shared_at = n_reductions - 1, fragments_at = 2 * n_reductions - 1;
@@ -342,7 +348,28 @@ class Layout {
     const int reader = state_.PositionOf(product);
     state_.compute_at(shared, reader, At(reader, shared_at));
     state_.compute_at(fragments, reader, At(reader, fragments_at));
+    PadRows(shared);
+    if (!fills_ahead_.empty()) {
+      state_.pragma(shared, At(shared, 0), fills_ahead_);
+    }
     FetchTogether(shared);
+  }
+
+  /*!
+   * \brief Rows of a tile of shared memory a little further apart, so that the eight rows that are
+   *        served at a time lie in different banks.
+   *
+   * Only where the length of a row is known to be a multiple of the period, whatever its tile.
+   */
+  void PadRows(int stage_id) {
+    const Stage& stage = state_->stages[stage_id];
+    constexpr int kPeriod = 16, kPadding = 8, kHalfBytes = 2;
+    const size_t n_axes = stage->iters.size();
+    if (product_.rows % kPeriod != 0 || product_.columns % kPeriod != 0 || n_axes < 2 ||
+        stage->op->output_dtype(0).bytes() < kHalfBytes) {
+      return;
+    }
+    state_.storage_align(stage_id, At(stage_id, static_cast<int>(n_axes) - 2), kPeriod, kPadding);
   }
 
   /*! \brief All threads of the block load a tile, neighbours by neighbouring lanes. */
@@ -364,6 +391,7 @@ class Layout {
   const SearchTask& task_;
   State state_;
   const Product& product_;
+  std::string fills_ahead_;
   /*! \brief Steps that split the consumer's rows and columns of fragments. */
   int64_t row_split_ = -1, column_split_ = -1;
 };
@@ -391,8 +419,15 @@ class TensorCores final : public SketchRule {
     const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
     ICHECK(product.has_value());
     const int id = result->stages[stage_id]->id;
-    result = Layout(task, result, *product).Apply(stage_id, consumer, copies);
-    return {{result, result.PositionOf(id) - 1}};
+    constexpr int kAsyncCopiesFrom = 80;
+    const bool is_async = task->Machine().compute_capability >= kAsyncCopiesFrom;
+    Result results;
+    for (const char* fills_ahead : {is_async ? "async_copy" : "double_buffer", ""}) {
+      const State made =
+          Layout(task, result, *product, fills_ahead).Apply(stage_id, consumer, copies);
+      results.emplace_back(made, made.PositionOf(id) - 1);
+    }
+    return results;
   }
 };
 
