@@ -32,7 +32,10 @@ constexpr GpuArchitecture kArchitectures[] = {
 
 constexpr const char* kUnnamed = "sm_80";
 
-int NumberOf(const std::string& arch) {
+}  // namespace
+
+int GpuArchitecture::NumberOf(const std::string& text) {
+  const std::string arch = text.empty() ? kUnnamed : text;
   const std::string prefix = "sm_";
   std::string digits = arch.rfind(prefix, 0) == 0 ? arch.substr(prefix.size()) : "";
   if (!digits.empty() && (digits.back() == 'a' || digits.back() == 'f')) digits.pop_back();
@@ -43,10 +46,8 @@ int NumberOf(const std::string& arch) {
   return std::stoi(digits);
 }
 
-}  // namespace
-
 const GpuArchitecture& GpuArchitecture::Of(const std::string& arch) {
-  const int number = NumberOf(arch.empty() ? kUnnamed : arch);
+  const int number = NumberOf(arch);
   const GpuArchitecture* found = std::begin(kArchitectures);
   for (const GpuArchitecture& row : kArchitectures) {
     if (row.number <= number) found = &row;

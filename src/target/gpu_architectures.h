@@ -36,6 +36,8 @@ struct GpuArchitecture {
    * \throws ValueError if `arch` is not "sm_" and a number, with "a" or "f" behind it or not.
    */
   static const GpuArchitecture& Of(const std::string& arch);
+  /*! \brief 80 for "sm_80", also of architectures that are not in the table; errors as for Of. */
+  static int NumberOf(const std::string& arch);
 };
 
 }  // namespace tvm

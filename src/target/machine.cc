@@ -20,6 +20,9 @@ bool HasKey(const Target& target, const char* wanted) {
                      [wanted](const String& key) { return key == wanted; });
 }
 
+/*! \brief The first architecture with tensor cores, and the oldest of the table. */
+constexpr int kTensorCoresFrom = 70;
+
 /*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
 bool IsGpu(const Target& target) { return HasKey(target, "gpu"); }
 
@@ -55,8 +58,9 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.shared_memory_per_multiprocessor = gpu.shared_bytes;
     facts.multiply_adds_per_cycle = gpu.multiply_adds;
     if (HasKey(target, "cuda")) {
-      facts.compute_capability = gpu.number;
-      facts.tensor_multiply_adds_per_cycle = gpu.tensor_multiply_adds;
+      facts.compute_capability = GpuArchitecture::NumberOf(target->GetStr("arch", ""));
+      const bool has_tensor_cores = facts.compute_capability >= kTensorCoresFrom;
+      facts.tensor_multiply_adds_per_cycle = has_tensor_cores ? gpu.tensor_multiply_adds : 0;
     }
     facts.clock_rate = gpu.clock_rate;
     facts.memory_bandwidth = gpu.memory_bandwidth;
