@@ -161,7 +161,8 @@ std::vector<bool> StepsThatShapeTheDAG(const Array<Step>& steps) {
         if (*added < stage_id) --stage_id;
       } else if (step->stage_id == stage_id) {
         mask[j] = step->IsInstance<SplitStepNode>() || step->IsInstance<FuseStepNode>() ||
-                  step->IsInstance<ReorderStepNode>() || step->IsInstance<FollowSplitStepNode>() ||
+                  step->IsInstance<ReorderStepNode>() || step->IsInstance<FixedSplitStepNode>() ||
+                  step->IsInstance<FollowSplitStepNode>() ||
                   step->IsInstance<FollowFusedSplitStepNode>();
       }
     }

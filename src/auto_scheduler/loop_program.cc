@@ -19,6 +19,23 @@ using arith::IntSet;
 
 PrimExpr ToReal(const PrimExpr& e) { return cast(DataType::Float(64), e); }
 
+PrimExpr RealizeInfo::size() const {
+  const DataType index = DataType::Int(64);
+  if (extents.empty()) return make_const(index, 1);
+  return cast(index, extents[0]) * strides[0];
+}
+
+PrimExpr RealizeInfo::copies() const {
+  const DataType index = DataType::Int(64);
+  const PrimExpr one = make_const(index, 1), two = make_const(index, 2);
+  if (!is_double_buffer) return one;
+  PrimExpr trips = one;
+  for (const LoopRef& loop : loops) {
+    if (!loop->is_thread()) trips = trips * cast(index, loop->extent);
+  }
+  return min(trips, two);
+}
+
 PrimExpr RealConst(double value) { return FloatImm(DataType::Float(64), value); }
 
 PrimExpr Choose(const PrimExpr& cond, const PrimExpr& a, const PrimExpr& b) {
@@ -227,7 +244,21 @@ class Reader : public StmtExprVisitor {
       unroll_step_ = op->value;
       VisitStmt(op->body);
       unroll_step_ = outer;
+    } else if (op->attr_key == "pragma_tensor_core") {
+      const bool around = on_tensor_cores_;
+      on_tensor_cores_ = true;
+      VisitStmt(op->body);
+      on_tensor_cores_ = around;
     } else {
+      if (op->attr_key == tir::attr::double_buffer_scope) {
+        for (RealizeInfo& realize : program_.realizes) {
+          const Buffer& buffer = program_.buffers[realize.buffer];
+          if (buffer->data.same_as(op->node)) realize.is_double_buffer = true;
+        }
+      }
+      if (op->attr_key == tir::attr::storage_alignment) {
+        alignments_[op->node.as<BufferNode>()].push_back(op->value.as<CallNode>()->args);
+      }
       VisitStmt(op->body);
     }
   }
@@ -285,12 +316,33 @@ class Reader : public StmtExprVisitor {
   void Realize(const Buffer& buffer, const Array<Range>& bounds) {
     RealizeInfo info{BufferId(buffer), loops_, {}, kernel_};
     for (const Range& bound : bounds) info.extents.push_back(GreatestExtent(bound->extent));
+    info.strides = StridesOf(buffer, info.extents);
     if (rebound_ == ReboundThreads::kOnce && buffer.scope() == "shared") {
       Tile tile{info.loops, {}, info.extents};
       for (const Range& bound : bounds) tile.mins.push_back(analyzer().Simplify(bound->min));
       tiles_[info.buffer] = std::move(tile);
     }
     program_.realizes.push_back(std::move(info));
+  }
+
+  std::vector<PrimExpr> StridesOf(const Buffer& buffer, const std::vector<PrimExpr>& extents) {
+    std::vector<PrimExpr> strides(extents.size());
+    const auto asked = alignments_.find(buffer.get());
+    PrimExpr stride = make_const(DataType::Int(64), 1);
+    for (size_t d = extents.size(); d-- > 0;) {
+      if (asked != alignments_.end()) {
+        for (const Array<PrimExpr>& entry : asked->second) {
+          const int64_t* dim = as_const_int(entry[0]);
+          if (dim == nullptr || *dim != static_cast<int64_t>(d)) continue;
+          const PrimExpr factor = cast(stride.dtype(), entry[1]);
+          const PrimExpr offset = cast(stride.dtype(), entry[2]);
+          stride = stride + floormod(factor + offset - floormod(stride, factor), factor);
+        }
+      }
+      strides[d] = analyzer().Simplify(stride);
+      stride = strides[d] * cast(stride.dtype(), extents[d]);
+    }
+    return strides;
   }
 
   void VisitStmt_(const BufferStoreNode* op) override {
@@ -307,6 +359,7 @@ class Reader : public StmtExprVisitor {
     }
     store.loops = loops_;
     store.kernel = kernel_;
+    store.on_tensor_cores = on_tensor_cores_;
     store.auto_unroll_max_step = unroll_step_;
     store.share = share_;
     std::vector<AccessInfo>& accesses = store.accesses;
@@ -528,6 +581,9 @@ class Reader : public StmtExprVisitor {
   ReboundThreads rebound_;
   int kernel_ = -1, num_kernels_ = 0;
   PrimExpr unroll_step_ = IntImm(DataType::Int(32), 0);
+  bool on_tensor_cores_ = false;
+  /*! \brief (dimension, factor, offset) of storage_align by buffer. */
+  std::unordered_map<const BufferNode*, std::vector<Array<PrimExpr>>> alignments_;
   // See StoreInfo::share.
   PrimExpr share_;
 };

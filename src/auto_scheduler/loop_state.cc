@@ -306,6 +306,12 @@ Array<Iterator> State::split(int stage_id, const Iterator& it,
   return Slice(get()->stages[stage_id]->iters, iter_id, lengths.size() + 1);
 }
 
+Array<Iterator> State::fixed_split(int stage_id, const Iterator& it, int length) {
+  int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
+  AppendStep(FixedSplitStep(stage_id, iter_id, length));
+  return Slice(get()->stages[stage_id]->iters, iter_id, 2);
+}
+
 Array<Iterator> State::follow_split(int stage_id, const Iterator& it, int src_step_id,
                                     int n_split) {
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);

@@ -1,6 +1,6 @@
 /*!
  * \file steps_loop.cc
- * \brief Steps that change the loops within one stage: AN FU PR RE SP FSP FFSP SA.
+ * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
@@ -23,6 +23,7 @@ TVM_REGISTER_NODE(FuseStepNode);
 TVM_REGISTER_NODE(PragmaStepNode);
 TVM_REGISTER_NODE(ReorderStepNode);
 TVM_REGISTER_NODE(SplitStepNode);
+TVM_REGISTER_NODE(FixedSplitStepNode);
 TVM_REGISTER_NODE(FollowSplitStepNode);
 TVM_REGISTER_NODE(FollowFusedSplitStepNode);
 TVM_REGISTER_NODE(StorageAlignStepNode);
@@ -294,13 +295,17 @@ struct PragmaText {
     }
     known = known &&
             ((IsAutoUnroll() && numbers.size() == 1) || (IsReadAhead() && numbers.size() == 2) ||
-             (name == "debug_skip_region" && numbers.empty()));
+             ((name == "debug_skip_region" || name == "tensor_core" || IsNextTile()) &&
+             numbers.empty()));
     TVM_CHECK(known, ValueError) << "pragma: \"" << text
                                  << "\" is unknown; use auto_unroll_max_step$N, "
-                                    "read_ahead$OPERAND$TRIPS or debug_skip_region";
+                                    "read_ahead$OPERAND$TRIPS, tensor_core, double_buffer, "
+                                    "async_copy or debug_skip_region";
   }
 
   bool IsAutoUnroll() const { return name == "auto_unroll_max_step"; }
+  /*! \brief Fill memory for the next trip of the loop around while the present one is in use. */
+  bool IsNextTile() const { return name == "double_buffer" || name == "async_copy"; }
   /*! \brief Prefetch what the loop reads of an operand so many trips later. */
   bool IsReadAhead() const { return name == "read_ahead"; }
 };
@@ -322,6 +327,9 @@ void PragmaStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   if (pragma.IsAutoUnroll()) {
     stage.pragma(axis, "auto_unroll_max_step", Integer(pragma.numbers[0]));
     stage.pragma(axis, "unroll_explicit", tir::const_true());
+  } else if (pragma.IsNextTile()) {
+    stage.double_buffer();
+    if (pragma.name == "async_copy") stage.pragma(axis, pragma.name, tir::const_true());
   } else if (pragma.IsReadAhead()) {
     const Array<te::Tensor> operands = stage->op->InputTensors();
     const int operand = pragma.numbers[0];
@@ -380,6 +388,21 @@ void SplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 
 void SplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, lengths, inner_to_outer);
+}
+
+void FixedSplitStepNode::Init() {
+  TVM_CHECK(length >= 1, ScheduleError)
+      << "fixed split: the length must be >= 1, got " << length;
+}
+
+void FixedSplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  SplitIter(state, stage_id, iter_id, {Optional<PrimExpr>(PrimExpr(Integer(length)))},
+            /*inner_to_outer=*/true);
+}
+
+void FixedSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  SplitAxis(replay, stage_id, iter_id, {Optional<PrimExpr>(PrimExpr(Integer(length)))},
+            /*inner_to_outer=*/true);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <tvm/codegen/codegen.h>
 #include <tvm/driver/build.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/target/machine.h>
 #include <tvm/tir/launch.h>
 #include <tvm/tir/legalize_halves.h>
 #include <tvm/tir/transform.h>
@@ -43,6 +44,21 @@ Pass Filter(bool kernels) {
       0, kernels ? "driver.KeepKernels" : "driver.KeepHostFunctions");
 }
 
+/*! \brief The first architecture that copies into shared memory while a thread goes on. */
+constexpr int kAsyncCopiesFrom = 80;
+
+/*! \brief InjectPTXAsyncCopy for functions of te schedules, which have none unless one asks. */
+Pass AsyncCopiesOfSchedules() {
+  return tir::transform::CreatePrimFuncPass(
+      [inject = tir::transform::InjectPTXAsyncCopy()](tir::PrimFunc func, IRModule, PassContext) {
+        if (!func->HasNonzeroAttr(tir::attr::kFromLegacyTESchedule)) return func;
+        const GlobalVar name("main");
+        const IRModule alone = inject(IRModule(Map<GlobalVar, BaseFunc>{{name, func}}));
+        return Downcast<tir::PrimFunc>(alone->functions.at(name));
+      },
+      0, "driver.AsyncCopiesOfSchedules");
+}
+
 bool HasScalableVectors(const Target& target) {
   const auto* ask = runtime::Registry::Get("target.has_scalable_vectors");
   return ask != nullptr && (*ask)(target).cast<bool>();
@@ -70,6 +86,9 @@ Array<Pass> MixedPasses(const Target& target) {
   passes.push_back(pass::LowerThreadAllreduce());
   if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
     passes.push_back(pass::InjectPTXAsyncCopy());
+  } else if (target->kind->name == "cuda" &&
+             MachineFacts::Of(target).compute_capability >= kAsyncCopiesFrom) {
+    passes.push_back(AsyncCopiesOfSchedules());
   }
   if (PassContext::Current()->GetConfig<bool>("tir.ptx_ldg32", false)) {
     // Written in Python, as few programs ask for it.

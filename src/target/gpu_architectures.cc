@@ -16,23 +16,26 @@ constexpr double kGiga = 1e9;
 
 // clang-format off
 constexpr GpuArchitecture kArchitectures[] = {
-    // number, board, threads, blocks, shared, FMA, SMs, L2, clock, memory
-    {70, "V100",        2048, 32,  96 * kKiB,  64,  80,   6 * kMiB, 1.53 * kGiga,  900 * kGiga},
-    {72, "AGX Xavier",  2048, 32,  96 * kKiB,  64,   8, 512 * kKiB, 1.38 * kGiga,  137 * kGiga},
-    {75, "T4",          1024, 16,  64 * kKiB,  64,  40,   4 * kMiB, 1.59 * kGiga,  320 * kGiga},
-    {80, "A100",        2048, 32, 164 * kKiB,  64, 108,  40 * kMiB, 1.41 * kGiga, 1555 * kGiga},
-    {86, "RTX 3090",    1536, 16, 100 * kKiB, 128,  82,   6 * kMiB, 1.70 * kGiga,  936 * kGiga},
-    {87, "AGX Orin",    1536, 16, 164 * kKiB, 128,  16,   4 * kMiB, 1.30 * kGiga,  205 * kGiga},
-    {89, "RTX 4090",    1536, 24, 100 * kKiB, 128, 128,  72 * kMiB, 2.52 * kGiga, 1008 * kGiga},
-    {90, "H100",        2048, 32, 228 * kKiB, 128, 132,  50 * kMiB, 1.83 * kGiga, 3350 * kGiga},
-    {100, "B200",       2048, 32, 228 * kKiB, 128, 148, 126 * kMiB, 1.85 * kGiga, 8000 * kGiga},
-    {120, "RTX 5090",   1536, 24, 100 * kKiB, 128, 170,  96 * kMiB, 2.41 * kGiga, 1792 * kGiga},
+    // number, board, threads, blocks, shared, FMA, tensor FMA, SMs, L2, clock, memory
+    {70, "V100",        2048, 32,  96 * kKiB,  64,  512,  80,   6 * kMiB, 1.53 * kGiga,  900 * kGiga},
+    {72, "AGX Xavier",  2048, 32,  96 * kKiB,  64,  512,   8, 512 * kKiB, 1.38 * kGiga,  137 * kGiga},
+    {75, "T4",          1024, 16,  64 * kKiB,  64,  512,  40,   4 * kMiB, 1.59 * kGiga,  320 * kGiga},
+    {80, "A100",        2048, 32, 164 * kKiB,  64, 1024, 108,  40 * kMiB, 1.41 * kGiga, 1555 * kGiga},
+    {86, "RTX 3090",    1536, 16, 100 * kKiB, 128,  256,  82,   6 * kMiB, 1.70 * kGiga,  936 * kGiga},
+    {87, "AGX Orin",    1536, 16, 164 * kKiB, 128, 1024,  16,   4 * kMiB, 1.30 * kGiga,  205 * kGiga},
+    {89, "RTX 4090",    1536, 24, 100 * kKiB, 128,  256, 128,  72 * kMiB, 2.52 * kGiga, 1008 * kGiga},
+    {90, "H100",        2048, 32, 228 * kKiB, 128, 2048, 132,  50 * kMiB, 1.83 * kGiga, 3350 * kGiga},
+    {100, "B200",       2048, 32, 228 * kKiB, 128, 4096, 148, 126 * kMiB, 1.85 * kGiga, 8000 * kGiga},
+    {120, "RTX 5090",   1536, 24, 100 * kKiB, 128,  256, 170,  96 * kMiB, 2.41 * kGiga, 1792 * kGiga},
 };
 // clang-format on
 
 constexpr const char* kUnnamed = "sm_80";
 
-int NumberOf(const std::string& arch) {
+}  // namespace
+
+int GpuArchitecture::NumberOf(const std::string& text) {
+  const std::string arch = text.empty() ? kUnnamed : text;
   const std::string prefix = "sm_";
   std::string digits = arch.rfind(prefix, 0) == 0 ? arch.substr(prefix.size()) : "";
   if (!digits.empty() && (digits.back() == 'a' || digits.back() == 'f')) digits.pop_back();
@@ -43,10 +46,8 @@ int NumberOf(const std::string& arch) {
   return std::stoi(digits);
 }
 
-}  // namespace
-
 const GpuArchitecture& GpuArchitecture::Of(const std::string& arch) {
-  const int number = NumberOf(arch.empty() ? kUnnamed : arch);
+  const int number = NumberOf(arch);
   const GpuArchitecture* found = std::begin(kArchitectures);
   for (const GpuArchitecture& row : kArchitectures) {
     if (row.number <= number) found = &row;

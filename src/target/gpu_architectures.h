@@ -23,6 +23,8 @@ struct GpuArchitecture {
   const char* board;
   // One multiprocessor: resident threads and blocks, bytes of shared memory, multiply-adds a cycle.
   int threads, blocks, shared_bytes, multiply_adds;
+  // float16 multiply-adds a cycle of its tensor cores, with sums of float32 and dense operands.
+  int tensor_multiply_adds;
   // The board: multiprocessors, bytes of the L2 cache, cycles and bytes a second.
   int multiprocessors;
   int64_t l2_bytes;
@@ -34,6 +36,8 @@ struct GpuArchitecture {
    * \throws ValueError if `arch` is not "sm_" and a number, with "a" or "f" behind it or not.
    */
   static const GpuArchitecture& Of(const std::string& arch);
+  /*! \brief 80 for "sm_80", also of architectures that are not in the table; errors as for Of. */
+  static int NumberOf(const std::string& arch);
 };
 
 }  // namespace tvm

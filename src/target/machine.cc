@@ -20,6 +20,9 @@ bool HasKey(const Target& target, const char* wanted) {
                      [wanted](const String& key) { return key == wanted; });
 }
 
+/*! \brief The first architecture with tensor cores, and the oldest of the table. */
+constexpr int kTensorCoresFrom = 70;
+
 /*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
 bool IsGpu(const Target& target) { return HasKey(target, "gpu"); }
 
@@ -54,6 +57,11 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.registers_per_multiprocessor = 65536;
     facts.shared_memory_per_multiprocessor = gpu.shared_bytes;
     facts.multiply_adds_per_cycle = gpu.multiply_adds;
+    if (HasKey(target, "cuda")) {
+      facts.compute_capability = GpuArchitecture::NumberOf(target->GetStr("arch", ""));
+      const bool has_tensor_cores = facts.compute_capability >= kTensorCoresFrom;
+      facts.tensor_multiply_adds_per_cycle = has_tensor_cores ? gpu.tensor_multiply_adds : 0;
+    }
     facts.clock_rate = gpu.clock_rate;
     facts.memory_bandwidth = gpu.memory_bandwidth;
     return facts;
@@ -129,6 +137,8 @@ TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
       {"registers_per_multiprocessor", facts.registers_per_multiprocessor},
       {"shared_memory_per_multiprocessor", facts.shared_memory_per_multiprocessor},
       {"multiply_adds_per_cycle", facts.multiply_adds_per_cycle},
+      {"tensor_multiply_adds_per_cycle", facts.tensor_multiply_adds_per_cycle},
+      {"compute_capability", facts.compute_capability},
       {"clock_rate", facts.clock_rate},
       {"memory_bandwidth", facts.memory_bandwidth},
       {"l2_bytes", facts.cache_bytes[1]}};

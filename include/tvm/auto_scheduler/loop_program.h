@@ -67,6 +67,8 @@ struct StoreInfo {
   PrimExpr share;
   /*! \brief Number of the kernel that it belongs to, -1 on the host. */
   int kernel = -1;
+  /*! \brief Whether a warp computes it on tensor cores: the product of a loop marked so. */
+  bool on_tensor_cores = false;
 };
 
 /*! \brief Memory that exists inside some loops. */
@@ -75,6 +77,19 @@ struct RealizeInfo {
   std::vector<LoopRef> loops;
   std::vector<PrimExpr> extents;
   int kernel = -1;
+  /*!
+   * \brief strides[d]: elements from one of dimension d to the next, with the padding of rows that
+   *        storage_align asks for; int64.
+   */
+  std::vector<PrimExpr> strides;
+
+  /*! \brief Whether one copy is filled while another is in use, where a loop around has trips. */
+  bool is_double_buffer = false;
+
+  /*! \brief Elements of one copy, padding included; int64. */
+  PrimExpr size() const;
+  /*! \brief How many copies there are; int64. */
+  PrimExpr copies() const;
 };
 
 /*! \brief How often a store runs that binds a thread axis which is bound outside of it too. */

@@ -185,6 +185,8 @@ class State : public ObjectRef {
   /*! \brief Split into `lengths.size() + 1` loops; an undefined length is decided later. */
   Array<Iterator> split(int stage_id, const Iterator& it, const Array<Optional<PrimExpr>>& lengths,
                         bool inner_to_outer = true);
+  /*! \brief Split in two, the inner one of a length that no tuner varies. */
+  Array<Iterator> fixed_split(int stage_id, const Iterator& it, int length);
   Array<Iterator> follow_split(int stage_id, const Iterator& it, int src_step_id, int n_split);
   Array<Iterator> follow_fused_split(int stage_id, const Iterator& it,
                                      const Array<int64_t>& src_step_ids, int level,

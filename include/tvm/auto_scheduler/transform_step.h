@@ -50,7 +50,11 @@ class FuseStep : public FromFields<Step, FuseStepNode> {
   TVM_DEFINE_NODE_REF(FuseStep, FuseStepNode);
 };
 
-/*! \brief PR: "auto_unroll_max_step$N" or "debug_skip_region" on a loop. */
+/*!
+ * \brief PR: "auto_unroll_max_step$N", "read_ahead$OPERAND$TRIPS", "tensor_core" on a loop of the
+ *        product that fragments compute, "double_buffer" or "async_copy" on a loop of a copy that
+ *        is made for the next trip while the present one goes on, or "debug_skip_region".
+ */
 class PragmaStepNode : public StepNode {
  public:
   int iter_id{0};
@@ -102,6 +106,26 @@ class SplitStepNode : public StepNode {
 class SplitStep : public FromFields<Step, SplitStepNode> {
  public:
   TVM_DEFINE_NODE_REF(SplitStep, SplitStepNode);
+};
+
+/*!
+ * \brief FXS: split off an inner loop of a length that the machine sets, such as the rows of a
+ *        fragment or the lanes of a warp; no tuner varies it.
+ */
+class FixedSplitStepNode : public StepNode {
+ public:
+  int iter_id{0};
+  int length{1};
+  /*! \brief ScheduleError for a length below one. */
+  void Init();
+  TVM_AUTO_SCHEDULER_STEP_METHODS("FXS");
+  TVM_DECLARE_NODE(FixedSplitStepNode, StepNode, "auto_scheduler.FixedSplitStep", Value(iter_id),
+                   Value(length));
+};
+
+class FixedSplitStep : public FromFields<Step, FixedSplitStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(FixedSplitStep, FixedSplitStepNode);
 };
 
 /*!

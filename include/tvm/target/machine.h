@@ -41,6 +41,13 @@ struct MachineFacts {
   int64_t shared_memory_per_multiprocessor;
   /*! \brief float32 multiply-adds that one multiprocessor begins in a cycle. */
   int64_t multiply_adds_per_cycle;
+  /*!
+   * \brief float16 multiply-adds with sums of float32 that the tensor cores of one multiprocessor
+   *        begin in a cycle; 0 where there are none.
+   */
+  int64_t tensor_multiply_adds_per_cycle;
+  /*! \brief 80 for sm_80; 0 for GPUs that are not programmed in CUDA. */
+  int compute_capability;
   /*! \brief Cycles a second. */
   double clock_rate;
   /*! \brief Bytes a second between memory and the last cache. */

@@ -138,6 +138,10 @@ class _Printer:
     def _pr(self, stage_id: int, loop_id: int, pragma: str) -> None:
         stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
         kind, _, value = str(pragma).partition("$")
+        if kind in ("double_buffer", "async_copy"):
+            self._say(f"s[{stage}].double_buffer()")
+        if kind == "double_buffer":
+            return
         self._say(f's[{stage}].pragma({loop}, "{kind}", {value or True})')
         if value:
             self._say(f's[{stage}].pragma({loop}, "unroll_explicit", True)')
@@ -150,6 +154,9 @@ class _Printer:
         self, stage_id: int, loop_id: int, _: int, lengths: Sequence[int], inner_first: int
     ) -> None:
         self._split(stage_id, int(loop_id), lengths, inner_first)
+
+    def _fxs(self, stage_id: int, loop_id: int, length: int) -> None:
+        self._split(stage_id, int(loop_id), [int(length)], 1)
 
     def _fsp(self, stage_id: int, loop_id: int, source: int, n_split: int) -> None:
         lengths, inner_first = self._source(source)

@@ -214,7 +214,8 @@ const Instr* Allocate(Machine& m, const Instr* i) {
     m.At<uint8_t*>(i->a, t) = memory + own * part;
   }
   if (scope == Scope::kThread) return i + 1;
-  m.shared.Add(memory, part * parts, static_cast<size_t>(MemoryBytes(i->type)));
+  m.shared.Add(memory, part * parts, static_cast<size_t>(MemoryBytes(i->type)),
+               /*of_block=*/scope != Scope::kWarp);
   const int64_t limit = m.program.limits.max_shared_memory_per_block;
   const int64_t used = static_cast<int64_t>(m.shared.bytes());
   if (scope == Scope::kDynamicBlock) {
@@ -222,7 +223,7 @@ const Instr* Allocate(Machine& m, const Instr* i) {
         << "stackvm: kernel " << m.function.name << ": buffer " << name << " takes " << size
         << " bytes of dynamic shared memory, but the launch provides " << m.dynamic_shared_bytes;
   } else {
-    TVM_CHECK(limit == 0 || scope == Scope::kWarp || used <= limit, ValueError)
+    TVM_CHECK(limit == 0 || used <= limit, ValueError)
         << "stackvm: kernel " << m.function.name << ": buffer " << name << " brings the shared "
         << "memory of a block to " << used << " bytes; the target has " << limit
         << " (option max_shared_memory_per_block)";

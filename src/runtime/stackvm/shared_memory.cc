@@ -14,14 +14,15 @@ void SharedMemory::Reset(int threads, int warp_size) {
   warp_epochs_.assign((threads + warp_size - 1) / warp_size, 1);
 }
 
-void SharedMemory::Add(const uint8_t* memory, size_t bytes, size_t cell_bytes) {
-  regions_.push_back({memory, bytes, cell_bytes, {}});
-  bytes_ += bytes;
+void SharedMemory::Add(const uint8_t* memory, size_t bytes, size_t cell_bytes,
+                       bool of_block) {
+  regions_.push_back({memory, bytes, cell_bytes, of_block, {}});
+  if (of_block) bytes_ += bytes;
 }
 
 void SharedMemory::RemoveLast() {
   ICHECK(!regions_.empty()) << "stackvm: free without an allocation";
-  bytes_ -= regions_.back().bytes;
+  if (regions_.back().of_block) bytes_ -= regions_.back().bytes;
   regions_.pop_back();
 }
 

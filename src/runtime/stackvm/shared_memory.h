@@ -23,8 +23,10 @@ namespace stackvm {
 class SharedMemory {
  public:
   void Reset(int threads, int warp_size);
-  void Add(const uint8_t* memory, size_t bytes, size_t cell_bytes);
+  /*! \param of_block Whether it takes the shared memory of the block, as registers of warps do not. */
+  void Add(const uint8_t* memory, size_t bytes, size_t cell_bytes, bool of_block);
   void RemoveLast();
+  /*! \brief Bytes of shared memory of the block. */
   size_t bytes() const { return bytes_; }
 
   /*! \brief A barrier of all threads. */
@@ -49,6 +51,7 @@ class SharedMemory {
   struct Region {
     const uint8_t* memory;
     size_t bytes, cell_bytes;
+    bool of_block;
     std::vector<Cell> cells;
   };
   /*! \brief Accesses by threads of different warps. */

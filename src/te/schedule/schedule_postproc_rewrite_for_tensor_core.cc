@@ -28,6 +28,38 @@ constexpr const char* kPragma = "pragma_tensor_core";
 /*! \brief Rows of fragments in memory start at multiples of this. */
 constexpr int kRowBytes = 16;
 
+/*!
+ * \brief Drops guards that always hold.
+ *
+ * Lowering states them where a region is computed for the sake of a reader, and a guard between
+ * loops would split the nest that a fragment takes the place of.
+ */
+class ProvenGuardRemover final : public tir::StmtMutator {
+ private:
+  Stmt VisitStmt_(const tir::ForNode* op) override {
+    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
+    return StmtMutator::VisitStmt_(op);
+  }
+
+  Stmt VisitStmt_(const tir::AttrStmtNode* op) override {
+    if (op->attr_key == tir::attr::thread_extent || op->attr_key == tir::attr::virtual_thread) {
+      analyzer_.Bind(op->node.as<IterVarNode>()->var, Range::FromMinExtent(0, op->value), true);
+    }
+    return StmtMutator::VisitStmt_(op);
+  }
+
+  Stmt VisitStmt_(const tir::IfThenElseNode* op) override {
+    const auto* call = op->condition.as<tir::CallNode>();
+    const bool is_guard = call != nullptr && call->op.same_as(tir::builtin::likely());
+    if (is_guard && !op->else_case.defined() && analyzer_.CanProve(call->args[0])) {
+      return VisitStmt(op->then_case);
+    }
+    return StmtMutator::VisitStmt_(op);
+  }
+
+  arith::Analyzer analyzer_;
+};
+
 /*! \brief Replaces everything that touches buffers of fragments. */
 class FragmentRewriter final : public KernelMutator {
  public:
@@ -446,7 +478,8 @@ Stmt SchedulePostProcRewriteForTensorCore(const Stmt& stmt, const Schedule& sche
     auto it = buffers.find(tensor);
     if (it != buffers.end()) extern_buffers.emplace(it->second.get(), buffer);
   }
-  return FragmentRewriter(FindProducts(stmt, marks), std::move(extern_buffers))(stmt);
+  const Stmt plain = ProvenGuardRemover()(stmt);
+  return FragmentRewriter(FindProducts(plain, marks), std::move(extern_buffers))(plain);
 }
 
 TVM_REGISTER_GLOBAL("te.SchedulePostProcRewriteForTensorCore")

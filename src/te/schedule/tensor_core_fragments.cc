@@ -102,14 +102,16 @@ class ProductFinder final : public KernelMutator {
           << product->b << "; compute the operands in stages of their own";
     }
     const DataType operand = factors[0]->dtype;
-    bool real = operand == DataType::Float(16) &&
-                (dtype == DataType::Float(32) || dtype == DataType::Float(16));
+    bool real = (operand == DataType::Float(16) &&
+                 (dtype == DataType::Float(32) || dtype == DataType::Float(16))) ||
+                (operand == DataType::BFloat(16) && dtype == DataType::Float(32));
     bool integer =
         (operand == DataType::Int(8) || operand == DataType::UInt(8)) && dtype == DataType::Int(32);
     TVM_CHECK(factors[1]->dtype == operand && (real || integer), ScheduleError)
         << mark.where << "operands of types " << operand << " and " << factors[1]->dtype
         << " with a sum of type " << dtype << " do not suit tensor cores; they multiply float16 "
-        << "for sums of float32 or float16, and int8 or uint8 for sums of int32";
+        << "for sums of float32 or float16, bfloat16 for sums of float32, and int8 or uint8 for "
+        << "sums of int32";
     AddRoles(mark, nest, factors);
   }
 

@@ -10,12 +10,14 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/launch.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 #include <vector>
 
 #include "pass_common.h"
 #include "pass_option.h"
+#include "software_pipeline.h"
 
 namespace tvm {
 namespace tir {
@@ -51,11 +53,37 @@ class PointerUses final : public StmtExprVisitor {
   }
 };
 
+/*! \brief Around a copy that goes on while the program does. */
+constexpr const char* kAsyncCopy = "pragma_async_copy";
+
 /*! \brief A buffer with the statement that fills it once in every trip of a loop. */
 struct Candidate {
   const AllocateNode* allocation;
   const AttrStmtNode* filling;
+
+  bool is_async() const {
+    bool found = false;
+    PostOrderVisit(filling->body, [&found](const ObjectRef& node) {
+      const auto* attr = node.as<AttrStmtNode>();
+      found = found || (attr != nullptr && attr->attr_key == kAsyncCopy);
+    });
+    return found;
+  }
 };
+
+/*! \brief A copy whose end only async_wait_queue_scope waits for. */
+Stmt StartOf(const Stmt& copy) {
+  const PrimExpr zero = make_zero(DataType::Int(32));
+  return AttrStmt(make_zero(DataType::Int(32)), attr::async_commit_queue_scope, zero,
+                  AttrStmt(zero, attr::async_scope, zero, copy));
+}
+
+/*! \brief `body` once all copies are there. */
+Stmt AfterCopies(const Stmt& body) {
+  const PrimExpr zero = make_zero(DataType::Int(32));
+  return AttrStmt(zero, attr::async_wait_queue_scope, zero,
+                  AttrStmt(zero, attr::async_wait_inflight_count, zero, body));
+}
 
 /*! \brief Finds candidates on the way down that every trip of the loop takes exactly once. */
 class CandidateFinder {
@@ -88,6 +116,10 @@ class HalfSelector : public StmtExprMutator {
       : sizes_(sizes), half_(std::move(half)) {}
 
  protected:
+  Stmt VisitStmt_(const AttrStmtNode* op) override {
+    if (op->attr_key == kAsyncCopy) return VisitStmt(op->body);
+    return StmtExprMutator::VisitStmt_(op);
+  }
   PrimExpr VisitExpr_(const BufferLoadNode* op) final {
     Array<PrimExpr> indices = VisitExprs(op->indices);
     auto it = sizes_.find(op->buffer->data.get());
@@ -147,7 +179,8 @@ class TripRewriter final : public HalfSelector {
                       const PrimExpr& value, const PrimExpr& half) {
     // First the trip: the half is that of the present one.
     Stmt body = Substitute(candidate.filling->body, Map<Var, PrimExpr>{{loop->loop_var, value}});
-    return RenewBindings(HalfSelector(sizes, half)(body));
+    Stmt filled = RenewBindings(HalfSelector(sizes, half)(body));
+    return candidate.is_async() ? StartOf(filled) : filled;
   }
 
  private:
@@ -156,7 +189,7 @@ class TripRewriter final : public HalfSelector {
     return StmtExprMutator::VisitStmt_(op);
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    if (!fillings_.count(op)) return StmtExprMutator::VisitStmt_(op);
+    if (!fillings_.count(op)) return HalfSelector::VisitStmt_(op);
     PrimExpr next = loop_->loop_var + make_const(loop_->loop_var->dtype, 1);
     PrimExpr other = analyzer_.Simplify(make_const(half_.dtype(), 1) - half_);
     Stmt filling = Filling({nullptr, op}, sizes_, loop_, next, other);
@@ -237,12 +270,21 @@ class DoubleBufferInjector final : public StmtMutator {
     return result;
   }
 
+  static Stmt Trip(const std::vector<Candidate>& candidates,
+                   const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
+                   const PrimExpr& half) {
+    Stmt body = TripRewriter(candidates, sizes, loop, half)(loop->body);
+    const bool waits = std::any_of(candidates.begin(), candidates.end(),
+                                   [](const Candidate& candidate) { return candidate.is_async(); });
+    return waits ? AfterCopies(body) : body;
+  }
+
   Stmt WholeLoop(For loop, const std::vector<Candidate>& candidates,
                  const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
     const Var& var = loop->loop_var;
     PrimExpr trip = is_zero(loop->min) ? PrimExpr(var) : var - loop->min;
     PrimExpr half = floormod(trip, make_const(var->dtype, 2));
-    Stmt body = TripRewriter(candidates, sizes, loop, half)(loop->body);
+    Stmt body = Trip(candidates, sizes, loop, half);
     loop.CopyOnWrite()->body = body;
     return loop;
   }
@@ -257,7 +299,7 @@ class DoubleBufferInjector final : public StmtMutator {
     Var step = loop->loop_var.copy_with_suffix("_step");
     // Steps have an even number of trips, so a trip's place in its step decides its half.
     auto trip = [&](const PrimExpr& base, int place) {
-      Stmt body = TripRewriter(candidates, sizes, loop, make_const(index, place % 2))(loop->body);
+      Stmt body = Trip(candidates, sizes, loop, make_const(index, place % 2));
       PrimExpr value = loop->min + base + make_const(index, place);
       return RenewBindings(Substitute(body, Map<Var, PrimExpr>{{loop->loop_var, value}}));
     };
@@ -282,7 +324,9 @@ class DoubleBufferInjector final : public StmtMutator {
 /*! \brief Requests that no loop could follow. */
 class RequestRemover final : public StmtMutator {
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    if (op->attr_key == attr::double_buffer_scope) return VisitStmt(op->body);
+    if (op->attr_key == attr::double_buffer_scope || op->attr_key == kAsyncCopy) {
+      return VisitStmt(op->body);
+    }
     return StmtMutator::VisitStmt_(op);
   }
 };

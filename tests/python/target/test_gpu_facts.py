@@ -8,26 +8,31 @@ from tvm.target import Target, emulated
 
 
 @pytest.mark.parametrize(
-    ("arch", "multiprocessors", "threads", "shared_kib", "multiply_adds"),
+    ("arch", "multiprocessors", "threads", "shared_kib", "multiply_adds", "tensor_multiply_adds"),
     [
-        ("sm_70", 80, 2048, 96, 64),
-        ("sm_75", 40, 1024, 64, 64),
-        ("sm_80", 108, 2048, 164, 64),
-        ("sm_86", 82, 1536, 100, 128),
-        ("sm_89", 128, 1536, 100, 128),
-        ("sm_90", 132, 2048, 228, 128),
+        ("sm_70", 80, 2048, 96, 64, 512),
+        ("sm_75", 40, 1024, 64, 64, 512),
+        ("sm_80", 108, 2048, 164, 64, 1024),
+        ("sm_86", 82, 1536, 100, 128, 256),
+        ("sm_89", 128, 1536, 100, 128, 256),
+        ("sm_90", 132, 2048, 228, 128, 2048),
         # Variants are their number; what is newer or older than the table gets its ends.
-        ("sm_90a", 132, 2048, 228, 128),
-        ("sm_120", 170, 1536, 100, 128),
-        ("sm_61", 80, 2048, 96, 64),
+        ("sm_90a", 132, 2048, 228, 128, 2048),
+        ("sm_120", 170, 1536, 100, 128, 256),
+        ("sm_61", 80, 2048, 96, 64, 0),
     ],
 )
-def test_architectures_have_their_facts(arch, multiprocessors, threads, shared_kib, multiply_adds):
+def test_architectures_have_their_facts(
+    arch, multiprocessors, threads, shared_kib, multiply_adds, tensor_multiply_adds
+):
     facts = Target(f"cuda -arch={arch}").gpu_facts
     assert facts["multiprocessors"] == multiprocessors
     assert facts["threads_per_multiprocessor"] == threads
     assert facts["shared_memory_per_multiprocessor"] == shared_kib << 10
     assert facts["multiply_adds_per_cycle"] == multiply_adds
+    assert facts["tensor_multiply_adds_per_cycle"] == tensor_multiply_adds
+    # The number is that of the target, even where the table ends.
+    assert facts["compute_capability"] == int(arch.removeprefix("sm_").rstrip("a"))
     assert facts["max_threads_per_block"] == 1024
     assert facts["registers_per_block"] == 65536
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "kernel_facts.h"
 
@@ -31,8 +32,13 @@ constexpr double kWarpsForArithmetic = 16;
 constexpr double kShareOfWarpsForMemory = 0.25;
 // Accumulators of one thread whose chains the hardware overlaps.
 constexpr double kMostOverlapped = 4;
+// What the 32 threads of a warp have of a sum in one fragment, and what one of them moves at a time.
+constexpr double kElementsOfFragment = 256;
+constexpr double kElementsOfFragmentMove = 8;
 // Resources are used at the same time, but never perfectly so.
 constexpr double kNotOverlapped = 0.1;
+// Where the next tile is on its way while the present one is used, threads wait at barriers only.
+constexpr double kNotOverlappedAhead = 0.05;
 
 double Ceil(double a, double b) { return std::ceil(a / b); }
 
@@ -43,7 +49,8 @@ class KernelModel {
 
   double Seconds(int id, const KernelUse* used) const {
     std::vector<size_t> stores;
-    double operations = 0, chains = 1;
+    const std::set<int> fragments = FragmentBuffers(program_);
+    double operations = 0, chains = 1, tensor_seconds = 0, fragment_sums = 0;
     for (size_t i = 0; i < program_.stores.size(); ++i) {
       const StoreInfo& store = program_.stores[i];
       if (store.kernel != id) continue;
@@ -53,8 +60,14 @@ class KernelModel {
         trips = trips * ToReal(loop->extent);
         if (loop->kind == tir::ForKind::kUnrolled) written_out = written_out * ToReal(loop->extent);
       }
+      if (store.on_tensor_cores) {
+        tensor_seconds += Value(trips) / TensorRate(store);
+        fragment_sums = std::max(fragment_sums, FragmentsOf(store.buffer));
+        continue;
+      }
       chains = std::max(chains, Value(written_out));
-      operations += Value(trips) * Issued(store);
+      const double at_once = MovesFragments(fragments, store) ? kElementsOfFragmentMove : 1;
+      operations += Value(trips) * Issued(store) / at_once;
     }
     const KernelFacts facts = KernelOf(program_, id, machine_);
     const Traffic traffic = TrafficOf(program_, stores, machine_);
@@ -81,7 +94,11 @@ class KernelModel {
                            std::min(1.0, blocks / cores);
     const double idle_lanes = warps * static_cast<double>(machine_.warp_size) / threads;
 
+    const double tensor_busy = std::min(
+        1.0, warps_at_once * std::min(std::max(fragment_sums, 1.0), kMostOverlapped) /
+                 kWarpsForArithmetic);
     const double bounds[] = {
+        tensor_seconds * share / tensor_busy,
         operations * share * idle_lanes /
             (static_cast<double>(machine_.multiply_adds_per_cycle) * busy * machine_.clock_rate),
         Value(traffic.shared) * share / (kSharedBytesPerCycle * machine_.clock_rate),
@@ -92,7 +109,8 @@ class KernelModel {
       longest = std::max(longest, bound);
       sum += bound;
     }
-    return kLaunchSeconds + longest + kNotOverlapped * (sum - longest);
+    const double apart = FillsAhead(id) ? kNotOverlappedAhead : kNotOverlapped;
+    return kLaunchSeconds + longest + apart * (sum - longest);
   }
 
  private:
@@ -107,6 +125,41 @@ class KernelModel {
                                   counts[static_cast<size_t>(OpKind::kFloatMul)]);
     // A copy takes an instruction too.
     return std::max(1.0, all - fused);
+  }
+
+  /*! \brief Multiply-adds a second of the tensor cores of one multiprocessor. */
+  double TensorRate(const StoreInfo& store) const {
+    TVM_CHECK(machine_.tensor_multiply_adds_per_cycle > 0, ValueError)
+        << "device model: the program uses tensor cores, which the target does not have";
+    const auto operand = std::find_if(
+        store.accesses.begin(), store.accesses.end(),
+        [&store](const AccessInfo& access) { return access.buffer != store.buffer; });
+    // Twice the elements of half the bits take the same time.
+    const double halves = static_cast<double>(program_.element_bytes(operand->buffer)) / 2;
+    return static_cast<double>(machine_.tensor_multiply_adds_per_cycle) / halves *
+           machine_.clock_rate;
+  }
+
+  /*! \brief Whether all tiles that are filled in loops are filled before they are needed. */
+  bool FillsAhead(int kernel) const {
+    bool found = false;
+    for (const RealizeInfo& realize : program_.realizes) {
+      if (realize.kernel != kernel || program_.buffers[realize.buffer].scope() != "shared") continue;
+      const bool in_loop = std::any_of(realize.loops.begin(), realize.loops.end(),
+                                       [](const LoopRef& loop) { return !loop->is_thread(); });
+      if (!in_loop) continue;
+      if (!realize.is_double_buffer) return false;
+      found = true;
+    }
+    return found;
+  }
+
+  /*! \brief How many fragments a warp has of a sum. */
+  double FragmentsOf(int buffer) const {
+    for (const RealizeInfo& realize : program_.realizes) {
+      if (realize.buffer == buffer) return Value(ToReal(realize.size())) / kElementsOfFragment;
+    }
+    return 1;
   }
 
   double ResidentBlocks(double warps, double registers, double shared) const {

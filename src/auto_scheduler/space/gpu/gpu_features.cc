@@ -41,7 +41,7 @@ struct GpuFacts {
     std::vector<size_t> own, all;
     double work = 0;
     for (double count : store.op_counts) work += count;
-    PrimExpr kernel_work = RealConst(0);
+    PrimExpr kernel_work = RealConst(0), tensor_work = RealConst(0);
     const std::vector<StoreInfo>& stores = store.program.stores;
     for (size_t i = 0; i < stores.size(); ++i) {
       if (stores[i].kernel != store.store.kernel) continue;
@@ -52,7 +52,9 @@ struct GpuFacts {
       double operations = 0;
       for (double count : CountOps(stores[i].value)) operations += count;
       kernel_work = kernel_work + trips * RealConst(operations);
+      if (stores[i].on_tensor_cores) tensor_work = tensor_work + trips * RealConst(operations);
     }
+    tensor_cores = div(tensor_work, max(kernel_work, RealConst(1)));
     Traffic here = TrafficOf(store.program, own, machine);
     uncoalesced = here.uncoalesced;
     bank_conflicts = here.bank_conflicts;
@@ -77,6 +79,7 @@ struct GpuFacts {
   PrimExpr memory_bytes = RealConst(0), cache_bytes = RealConst(0), shared_traffic = RealConst(0);
   PrimExpr memory_intensity = RealConst(0), cache_intensity = RealConst(0);
   PrimExpr shared_intensity = RealConst(0);
+  PrimExpr tensor_cores = RealConst(0);
 };
 
 }  // namespace
@@ -105,6 +108,7 @@ FeatureGroup GpuFeatures() {
               {"memory_intensity", kNumber, [](const Facts& f) { return f.memory_intensity; }},
               {"cache_intensity", kNumber, [](const Facts& f) { return f.cache_intensity; }},
               {"shared_intensity", kNumber, [](const Facts& f) { return f.shared_intensity; }},
+              {"tensor_cores", kNumber, [](const Facts& f) { return f.tensor_cores; }},
           }};
 }
 

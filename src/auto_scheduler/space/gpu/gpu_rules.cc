@@ -30,7 +30,10 @@ class AddCacheRead final : public SketchRule {
   const char* Name() const final { return "add cache read"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     std::vector<int> consumers = GetConsumers(task, state, stage_id);
-    if (consumers.empty()) return Condition::kSkip;
+    // What is a copy already needs none.
+    if (consumers.empty() || state->stages[stage_id]->origin == StageOrigin::kCacheRead) {
+      return Condition::kSkip;
+    }
     const Stage& reader = state->stages[consumers[0]];
     if (!NeedsMultiLevelTiling(task, state, consumers[0]) || HasCrossThreadReduction(reader)) {
       return Condition::kSkip;

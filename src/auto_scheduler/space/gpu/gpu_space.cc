@@ -136,7 +136,9 @@ const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split
 class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
-    return GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
+    SketchRules rules = GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
+    rules.insert(rules.begin(), RuleTensorCores());
+    return rules;
   }
   std::vector<State> Complete(const SearchTask& task, const State& sketch,
                               const SpaceOptions&) const final {

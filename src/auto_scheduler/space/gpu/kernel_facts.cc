@@ -25,6 +25,8 @@ constexpr int64_t kRegisterBytes = 4;
 constexpr int64_t kSectorBytes = 32;
 constexpr int64_t kBankBytes = 4;
 constexpr int64_t kBankRowBytes = 128;
+// Of a fragment, what one lane loads at a time.
+constexpr int64_t kRowBytes = 16;
 
 PrimExpr Int(int64_t value) { return IntImm(DataType::Int(64), value); }
 PrimExpr Wide(const PrimExpr& e) { return cast(DataType::Int(64), e); }
@@ -78,6 +80,27 @@ PrimExpr AtOutermost(const std::vector<PrimExpr>& inside, const std::vector<Prim
   return out;
 }
 
+bool TouchesFragments(const std::set<int>& fragments, const StoreInfo& store) {
+  return std::any_of(store.accesses.begin(), store.accesses.end(), [&](const AccessInfo& access) {
+    return fragments.count(access.buffer) != 0;
+  });
+}
+
+/*! \brief Registers of one lane for fragments that a warp holds of a buffer. */
+PrimExpr RegistersOfFragments(const LoopProgram& program, const RealizeInfo& realize,
+                              const MachineFacts& machine) {
+  const DataType dtype = program.buffers[realize.buffer]->dtype;
+  const bool is_sum = std::any_of(
+      program.stores.begin(), program.stores.end(), [&](const StoreInfo& store) {
+        return store.on_tensor_cores && store.buffer == realize.buffer;
+      });
+  // Operands of float16 are held twice, for the sake of the first tensor cores.
+  const int64_t copies = dtype.is_float16() && !is_sum ? 2 : 1;
+  return floordiv(realize.size() * Int(copies * program.element_bytes(realize.buffer)) +
+                      (machine.warp_size * kRegisterBytes - 1),
+                  Int(machine.warp_size * kRegisterBytes));
+}
+
 /*! \brief Operands that a thread holds for one step of the reduction, in registers. */
 PrimExpr OperandRegisters(const LoopProgram& program, const StoreInfo& store) {
   const AccessInfo& target = store.accesses[0];
@@ -116,6 +139,7 @@ class KernelReader {
   KernelFacts Read(int kernel) const {
     KernelFacts facts;
     facts.shared_bytes = Int(0);
+    const std::set<int> fragments = FragmentBuffers(program_);
     PrimExpr accumulators = Int(0), operands = Int(0);
     facts.body = Int(1);
     std::map<std::string, PrimExpr> axes;
@@ -132,7 +156,9 @@ class KernelReader {
           facts.virtual_threads = facts.virtual_threads * Wide(loop->extent);
         }
       }
-      operands = max(operands, OperandRegisters(program_, store));
+      if (!TouchesFragments(fragments, store)) {
+        operands = max(operands, OperandRegisters(program_, store));
+      }
       facts.body = max(facts.body, WrittenOut(store));
     }
     facts.blocks = ProductOf(axes, "blockIdx");
@@ -140,9 +166,12 @@ class KernelReader {
     for (const RealizeInfo& realize : program_.realizes) {
       if (realize.kernel != kernel) continue;
       const std::string scope = program_.buffers[realize.buffer].scope();
-      PrimExpr bytes = Int(program_.element_bytes(realize.buffer));
-      for (const PrimExpr& extent : realize.extents) bytes = bytes * Wide(extent);
-      if (scope == "shared") facts.shared_bytes = facts.shared_bytes + bytes;
+      const PrimExpr bytes = Int(program_.element_bytes(realize.buffer)) * realize.size();
+      if (fragments.count(realize.buffer)) {
+        accumulators = accumulators + RegistersOfFragments(program_, realize, machine_);
+        continue;
+      }
+      if (scope == "shared") facts.shared_bytes = facts.shared_bytes + bytes * realize.copies();
       if (scope == "local") {
         // Every virtual thread has its own.
         accumulators = accumulators + floordiv(bytes + (kRegisterBytes - 1), Int(kRegisterBytes)) *
@@ -186,29 +215,77 @@ class KernelReader {
   const MachineFacts& machine_;
 };
 
-/*! \brief Extents that a buffer is laid out with: those of its allocation if it has one. */
-Array<PrimExpr> LayoutOf(const LoopProgram& program, int buffer) {
+/*! \brief Elements between neighbours in each dimension, as its allocation lays a buffer out if it
+ *         has one. */
+std::vector<PrimExpr> StridesOf(const LoopProgram& program, int buffer) {
   for (const RealizeInfo& realize : program.realizes) {
-    if (realize.buffer == buffer) {
-      return Array<PrimExpr>(realize.extents.begin(), realize.extents.end());
-    }
+    if (realize.buffer == buffer) return realize.strides;
   }
-  return program.buffers[buffer]->shape;
+  const Array<PrimExpr>& shape = program.buffers[buffer]->shape;
+  std::vector<PrimExpr> strides(shape.size(), Int(1));
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * Wide(shape[d]);
+  return strides;
 }
 
 /*! \brief Bytes between what two neighbouring threads access, int64 >= 0. */
 PrimExpr ThreadStep(const LoopProgram& program, const AccessInfo& access) {
   if (access.thread_steps.empty()) return Int(0);
-  const Array<PrimExpr> layout = LayoutOf(program, access.buffer);
-  PrimExpr bytes = Int(program.element_bytes(access.buffer)), step = Int(0);
-  for (size_t d = layout.size(); d-- > 0;) {
-    if (!is_zero(access.thread_steps[d])) step = step + Wide(access.thread_steps[d]) * bytes;
-    bytes = bytes * Wide(layout[d]);
+  const std::vector<PrimExpr> strides = StridesOf(program, access.buffer);
+  const PrimExpr bytes = Int(program.element_bytes(access.buffer));
+  PrimExpr step = Int(0);
+  for (size_t d = strides.size(); d-- > 0;) {
+    if (is_zero(access.thread_steps[d])) continue;
+    step = step + Wide(access.thread_steps[d]) * bytes * strides[d];
   }
   return max(step, Int(0) - step);
 }
 
+/*! \brief The loops of a store of a warp that run over what it has in fragments. */
+std::vector<LoopRef> LoopsOfFragments(const LoopProgram& program, const StoreInfo& store,
+                                      const std::set<int>& fragments) {
+  const auto realize = std::find_if(
+      program.realizes.begin(), program.realizes.end(), [&](const RealizeInfo& found) {
+        return fragments.count(found.buffer) != 0 &&
+               std::any_of(store.accesses.begin(), store.accesses.end(),
+                           [&](const AccessInfo& of) { return of.buffer == found.buffer; });
+      });
+  ICHECK(realize != program.realizes.end());
+  std::vector<LoopRef> loops;
+  for (const LoopRef& loop : store.loops) {
+    const std::vector<LoopRef>& around = realize->loops;
+    if (std::find(around.begin(), around.end(), loop) == around.end()) loops.push_back(loop);
+  }
+  return loops;
+}
+
+/*! \brief Bytes from one row of a fragment in memory to the next, int64. */
+PrimExpr RowStep(const LoopProgram& program, const StoreInfo& store, const AccessInfo& access,
+                 const std::set<int>& fragments) {
+  const std::vector<PrimExpr> strides = StridesOf(program, access.buffer);
+  const std::vector<LoopRef> loops = LoopsOfFragments(program, store, fragments);
+  for (size_t d = 0; d + 1 < strides.size(); ++d) {
+    for (const LoopRef& loop : loops) {
+      if (!Mentions(access.indices[0][d], loop->var)) continue;
+      return strides[d] * Int(program.element_bytes(access.buffer));
+    }
+  }
+  return Int(0);
+}
+
 }  // namespace
+
+std::set<int> FragmentBuffers(const LoopProgram& program) {
+  std::set<int> buffers;
+  for (const StoreInfo& store : program.stores) {
+    if (!store.on_tensor_cores) continue;
+    for (const AccessInfo& access : store.accesses) buffers.insert(access.buffer);
+  }
+  return buffers;
+}
+
+bool MovesFragments(const std::set<int>& fragments, const StoreInfo& store) {
+  return !store.on_tensor_cores && TouchesFragments(fragments, store);
+}
 
 int CountKernels(const LoopProgram& program) {
   int count = 0;
@@ -245,7 +322,10 @@ Movement MovementOf(const LoopProgram& program, const StoreInfo& store, const Ac
   Movement out;
   out.bytes = AtOutermost(inside, elements) * RealConst(width);
   out.unique_bytes = access.touched[0] * RealConst(width);
-  const PrimExpr step = ThreadStep(program, access);
+  const std::set<int> fragments = FragmentBuffers(program);
+  const bool by_warp = MovesFragments(fragments, store);
+  const PrimExpr step =
+      by_warp ? RowStep(program, store, access, fragments) : ThreadStep(program, access);
   PrimExpr lanes = Int(1);
   for (const LoopRef& loop : store.loops) {
     if (loop->kind == ForKind::kVectorized && Mentions(access, loop->var)) {
@@ -259,17 +339,24 @@ Movement MovementOf(const LoopProgram& program, const StoreInfo& store, const Ac
     PrimExpr row = Int(1);
     size_t threads = 0;
     while (threads < n && store.loops[threads]->thread_tag.rfind("threadIdx", 0) != 0) ++threads;
+    if (by_warp) threads = n - LoopsOfFragments(program, store, fragments).size();
     if (!access.extents[threads].empty()) row = Wide(access.extents[threads].back());
     PrimExpr row_bytes = min(ToReal(row) * RealConst(width), RealConst(kSectorBytes));
     PrimExpr split = div(RealConst(kSectorBytes), row_bytes);
+    if (by_warp) {
+      out.waste = max(RealConst(1), split);
+      return out;
+    }
     PrimExpr apart = max(RealConst(1), max(far, split));
     PrimExpr together =
         div(RealConst(kSectorBytes), asked * RealConst(static_cast<double>(machine.warp_size)));
     out.waste = is_zero(step) ? together : Choose(EQ(step, Int(0)), together, apart);
   } else {
-    // Threads whose distance is a multiple of 2^k words meet in 2^k banks less.
+    // Threads whose distance is a multiple of 2^k words meet in 2^k banks less; of fragments, eight
+    // rows of 16 bytes are served at a time.
     PrimExpr conflicts = RealConst(1);
-    for (int64_t period = 2 * kBankBytes; period <= kBankRowBytes; period *= 2) {
+    const int64_t least = by_warp ? kRowBytes : kBankBytes;
+    for (int64_t period = 2 * least; period <= kBankRowBytes; period *= 2) {
       PrimExpr meets = BothOf(NE(step, Int(0)), EQ(floormod(step, Int(period)), Int(0)));
       conflicts = conflicts * Choose(meets, RealConst(2), RealConst(1));
     }

@@ -8,6 +8,7 @@
 #include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/target/machine.h>
 
+#include <set>
 #include <vector>
 
 namespace tvm {
@@ -29,6 +30,15 @@ struct KernelFacts {
   /*! \brief Blocks that fit one multiprocessor at a time; 0 where not even one does. */
   PrimExpr resident_blocks;
 };
+
+/*!
+ * \brief Buffers that a warp holds in fragments of tensor cores: the sums of products marked so and
+ *        their operands. A store that touches one is carried out by a warp, not by a thread.
+ */
+std::set<int> FragmentBuffers(const LoopProgram& program);
+
+/*! \brief Whether a store moves elements between fragments and memory, or fills fragments. */
+bool MovesFragments(const std::set<int>& fragments, const StoreInfo& store);
 
 /*! \brief How many kernels a program has. */
 int CountKernels(const LoopProgram& program);

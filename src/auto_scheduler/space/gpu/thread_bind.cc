@@ -39,7 +39,7 @@ class ThreadBind final : public RandomRule {
     for (int i = static_cast<int>((*state)->stages.size()) - 1; i >= 0; --i) {
       const Stage stage = (*state)->stages[i];
       if (stage->op_type == StageKind::kPlaceholder ||
-          stage->compute_at == ComputeAtKind::kInlined) {
+          stage->compute_at == ComputeAtKind::kInlined || UsesTensorCores(*state, i)) {
         continue;
       }
       const bool at_root = stage->compute_at == ComputeAtKind::kRoot;
@@ -191,7 +191,8 @@ void UnrollRegisterTiles(const SearchTask& task, State* state) {
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage stage = (*state)->stages[i];
     if (stage->op_type == StageKind::kPlaceholder || stage->compute_at == ComputeAtKind::kInlined ||
-        stage->origin == StageOrigin::kCacheRead || HasCrossThreadReduction(stage)) {
+        stage->origin == StageOrigin::kCacheRead || HasCrossThreadReduction(stage) ||
+        UsesTensorCores(*state, i)) {
       continue;
     }
     const Array<Iterator>& iters = stage->iters;

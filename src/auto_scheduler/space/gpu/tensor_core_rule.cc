@@ -1,0 +1,460 @@
+/*!
+ * \file tensor_core_rule.cc
+ * \brief Products whose tiles are fragments of tensor cores.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/op.h>
+#include <tvm/te/operation.h>
+#include <tvm/tir/analysis.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "../structure_rules.h"
+#include "gpu_rules.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+/*! \brief Rows and columns of a fragment of the result, square ones first. */
+constexpr int kShapes[3][2] = {{16, 16}, {32, 8}, {8, 32}};
+/*! \brief Bytes of one access of a thread, and what rows of fragments in memory are multiples of. */
+constexpr int kAccessBytes = 16;
+
+/*! \brief A product of matrices that a stage adds up, in terms of its axes. */
+struct Product {
+  te::Operation left, right;
+  /*! \brief Positions of the space axes that count rows and columns of the result. */
+  int row_axis = 0, column_axis = 0;
+  /*! \brief Position of the reduction axis of the steps, among those that reduce. */
+  int step_axis = 0;
+  /*! \brief Rows and columns of a fragment of the result, and steps of one product of fragments. */
+  int rows = 0, columns = 0, steps = 0;
+};
+
+/*! \brief Finds out which axes of a stage make matrices of its operands. */
+class ProductReader {
+ public:
+  ProductReader(const te::ComputeOpNode* op, const MachineFacts& machine)
+      : op_(op), machine_(machine) {}
+
+  std::optional<Product> Read() const {
+    if (op_ == nullptr || op_->body.size() != 1 || op_->axis.size() < 2) return std::nullopt;
+    const auto* reduce = op_->body[0].as<tir::ReduceNode>();
+    if (reduce == nullptr || reduce->source.size() != 1 || !tir::is_one(reduce->condition) ||
+        !reduce->init.empty() || !IsSum(reduce->combiner)) {
+      return std::nullopt;
+    }
+    const auto* factors = reduce->source[0].as<tir::MulNode>();
+    if (factors == nullptr) return std::nullopt;
+    const tir::ProducerLoadNode* loads[2] = {LoadOf(factors->a), LoadOf(factors->b)};
+    if (loads[0] == nullptr || loads[1] == nullptr) return std::nullopt;
+    const int steps = StepsOfFragment(loads[0]->dtype, loads[1]->dtype, reduce->dtype);
+    if (steps == 0) return std::nullopt;
+
+    Product product;
+    product.steps = steps;
+    product.column_axis = static_cast<int>(op_->axis.size()) - 1;
+    const tir::Var column = op_->axis.back()->var;
+    const int right = DimensionOf(*loads[1], column) >= 0 ? 1 : 0;
+    const tir::ProducerLoadNode& b = *loads[right];
+    const tir::ProducerLoadNode& a = *loads[1 - right];
+    product.left = Downcast<te::Tensor>(a.producer)->op;
+    product.right = Downcast<te::Tensor>(b.producer)->op;
+    if (product.left.same_as(product.right) || DimensionOf(b, column) < 0 || Mentions(a, column)) {
+      return std::nullopt;
+    }
+    // Of several reductions the longest is that of the steps, of several rows likewise.
+    const tir::IterVarNode* step = nullptr;
+    for (size_t k = 0; k < op_->reduce_axis.size(); ++k) {
+      const te::IterVar& axis = op_->reduce_axis[k];
+      const bool fits = Extent(axis.get()) % steps == 0 && DimensionOf(a, axis->var) >= 0 &&
+                        DimensionOf(b, axis->var) >= 0;
+      if (!fits || Extent(axis.get()) <= Extent(step)) continue;
+      step = axis.get();
+      product.step_axis = static_cast<int>(k);
+    }
+    if (step == nullptr || !EndsWith(b, column, step->var)) return std::nullopt;
+    const tir::IterVarNode* row = nullptr;
+    for (int i = 0; i < product.column_axis; ++i) {
+      const te::IterVar& axis = op_->axis[i];
+      const int* shape = ShapeFor(axis.get());
+      if (shape == nullptr || DimensionOf(a, axis->var) < 0 || Mentions(b, axis->var) ||
+          !EndsWith(a, axis->var, step->var) || Extent(axis.get()) <= Extent(row)) {
+        continue;
+      }
+      row = axis.get();
+      product.row_axis = i;
+      product.rows = shape[0];
+      product.columns = shape[1];
+    }
+    if (row == nullptr) return std::nullopt;
+    return product;
+  }
+
+ private:
+  static bool IsSum(const tir::CommReducer& combiner) {
+    if (combiner->result.size() != 1) return false;
+    const auto* add = combiner->result[0].as<tir::AddNode>();
+    const auto* real = combiner->identity_element[0].as<FloatImmNode>();
+    const bool from_zero =
+        real != nullptr ? real->value == 0 : tir::is_zero(combiner->identity_element[0]);
+    return add != nullptr && from_zero && add->a.same_as(combiner->lhs[0]) && add->b.same_as(combiner->rhs[0]);
+  }
+
+  static const tir::ProducerLoadNode* LoadOf(const PrimExpr& factor) {
+    const auto* cast = factor.as<tir::CastNode>();
+    return (cast == nullptr ? factor : cast->value).as<tir::ProducerLoadNode>();
+  }
+
+  /*! \brief Steps of one product of fragments of these types; 0 where the machine has none. */
+  int StepsOfFragment(DataType a, DataType b, DataType sum) const {
+    constexpr int kSteps = 16;
+    constexpr int kIntegersFrom = 72, kBrainFloatFrom = 80;
+    if (machine_.tensor_multiply_adds_per_cycle == 0 || a != b) return 0;
+    const int capability = machine_.compute_capability;
+    if (a.is_float16()) return sum.is_float() && sum.bits() <= 32 ? kSteps : 0;
+    if (a.is_bfloat16()) return sum.is_float() && sum.bits() == 32 && capability >= kBrainFloatFrom
+                                    ? kSteps
+                                    : 0;
+    const bool is_byte = (a.is_int() || a.is_uint()) && a.bits() == 8;
+    return is_byte && sum == DataType::Int(32) && capability >= kIntegersFrom ? kSteps : 0;
+  }
+
+  /*! \brief The trip count of an axis; -1 where it is no number, or for none. */
+  static int64_t Extent(const tir::IterVarNode* axis) {
+    const int64_t* extent = axis == nullptr ? nullptr : tir::as_const_int(axis->dom->extent);
+    return extent == nullptr ? -1 : *extent;
+  }
+
+  /*! \brief The first shape of fragments that divides the result's rows and columns. */
+  const int* ShapeFor(const tir::IterVarNode* row) const {
+    const int64_t rows = Extent(row), columns = Extent(op_->axis.back().get());
+    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes), [&](const int(&s)[2]) {
+      return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
+    });
+    return shape == std::end(kShapes) ? nullptr : *shape;
+  }
+
+  static bool Mentions(const PrimExpr& index, const tir::Var& var) {
+    return tir::UsesVar(index, [&var](const tir::VarNode* used) { return used == var.get(); });
+  }
+  static bool Mentions(const tir::ProducerLoadNode& load, const tir::Var& var) {
+    return std::any_of(load.indices.begin(), load.indices.end(),
+                       [&var](const PrimExpr& index) { return Mentions(index, var); });
+  }
+
+  /*! \brief The only dimension that moves with an axis, step by step; -1 if there is none. */
+  static int DimensionOf(const tir::ProducerLoadNode& load, const tir::Var& var) {
+    int found = -1;
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (!Mentions(load.indices[d], var)) continue;
+      if (found >= 0 || Mentions(arith::Analyzer().Simplify(load.indices[d] - var), var)) return -1;
+      found = static_cast<int>(d);
+    }
+    return found;
+  }
+
+  /*! \brief Whether one of two axes runs along the rows of memory. */
+  static bool EndsWith(const tir::ProducerLoadNode& load, const tir::Var& a, const tir::Var& b) {
+    const int last = static_cast<int>(load.indices.size()) - 1;
+    return DimensionOf(load, a) == last || DimensionOf(load, b) == last;
+  }
+
+  const te::ComputeOpNode* op_;
+  const MachineFacts& machine_;
+};
+
+std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
+  const MachineFacts machine = task->Machine();
+  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine).Read();
+}
+
+/*! \brief Lays the loops of one product out. */
+class Layout {
+ public:
+  /*! \param fills_ahead The pragma of copies that are made for the next trip; none if empty. */
+  Layout(const SearchTask& task, State state, const Product& product, std::string fills_ahead)
+      : task_(task),
+        state_(std::move(state)),
+        product_(product),
+        fills_ahead_(std::move(fills_ahead)) {}
+
+  /*!
+   * \brief The product at `stage_id` in the blocks of `consumer`.
+   * \param copies Whether the consumer only copies it out, which fragments can do by themselves.
+   */
+  State Apply(int stage_id, int consumer, bool copies) {
+    const int product = state_->stages[stage_id]->id;
+    const int n_reductions = TileProduct(stage_id);
+    const Array<Iterator> warps = TileConsumer(consumer, copies);
+    const int writer = state_->stages[consumer]->id;
+    if (copies) {
+      state_.compute_at(stage_id, consumer, warps[1]);
+    } else {
+      // Elements of fragments are in no thread in particular, so they go through shared memory.
+      const int staged = state_.cache_read(stage_id, "shared", {consumer}, task_->compute_dag);
+      const int host = state_.PositionOf(writer);
+      state_.compute_at(staged, host, state_->stages[host]->iters[0]);
+      PadRows(staged);
+      state_.compute_at(stage_id, staged, TileStaged(staged));
+    }
+    const int shared_at = n_reductions - 1, fragments_at = 2 * n_reductions - 1;
+    for (const te::Operation& operand : {product_.left, product_.right}) {
+      Load(operand, product, shared_at, fragments_at);
+    }
+    return state_;
+  }
+
+ private:
+  /*! \brief Loops of one axis: what is left of it, warps, fragments of a warp, a fragment. */
+  struct AxisParts {
+    Iterator rest, warps, fragments, inside;
+  };
+
+  Iterator At(int stage_id, int iter_id) const { return state_->stages[stage_id]->iters[iter_id]; }
+
+  /*! \brief Cuts the axes of fragments; the last to be cut first, so that positions stay. */
+  void CutAxes(int stage_id, bool follow, AxisParts* row, AxisParts* column) {
+    auto cut = [&](int axis, int length, int64_t* source) {
+      Array<Iterator> outer = state_.fixed_split(stage_id, At(stage_id, axis), length);
+      if (!follow) *source = static_cast<int64_t>(state_->transform_steps.size());
+      Array<Iterator> parts =
+          follow ? state_.follow_split(stage_id, outer[0], static_cast<int>(*source), 2)
+                 : state_.split(stage_id, outer[0], {NullOpt, NullOpt});
+      return AxisParts{parts[0], parts[1], parts[2], At(stage_id, axis + 3)};
+    };
+    // The knobs of rows come before those of columns.
+    *row = cut(product_.row_axis, product_.rows, &row_split_);
+    *column = cut(product_.column_axis + 3, product_.columns, &column_split_);
+  }
+
+  /*! \return The loops of the blocks and of the warps. */
+  Array<Iterator> TileConsumer(int stage_id, bool copies) {
+    AxisParts row, column;
+    CutAxes(stage_id, /*follow=*/false, &row, &column);
+    std::vector<Iterator> inside = {row.fragments, row.inside, column.fragments, column.inside};
+    if (!copies) {
+      // Lanes are neighbours along the columns, each with as many as it can write at a time.
+      const int bytes = state_->stages[stage_id]->op->output_dtype(0).bytes();
+      const int lanes_of_vector = std::min(8, kAccessBytes / bytes);
+      const int warp = static_cast<int>(task_->hardware_params->warp_size);
+      const int across = product_.columns / lanes_of_vector;
+      Array<Iterator> columns = state_.fixed_split(stage_id, column.inside, lanes_of_vector);
+      Array<Iterator> rows = state_.fixed_split(stage_id, row.inside, warp / across);
+      inside = {row.fragments, column.fragments, rows[0], rows[1], columns[0], columns[1]};
+    }
+    Array<Iterator> order;
+    int blocks = 0;
+    auto is_part_of_tile = [&](const Iterator& iter) {
+      return iter.same_as(row.warps) || iter.same_as(column.warps) ||
+             std::any_of(inside.begin(), inside.end(),
+                         [&iter](const Iterator& part) { return part.same_as(iter); });
+    };
+    for (const Iterator& iter : state_->stages[stage_id]->iters) {
+      if (is_part_of_tile(iter)) continue;
+      order.push_back(iter);
+      ++blocks;
+    }
+    order.push_back(row.warps);
+    order.push_back(column.warps);
+    for (const Iterator& iter : inside) order.push_back(iter);
+    state_.reorder(stage_id, order);
+    Bind(stage_id, 0, blocks, IteratorAnnotation::kBlockX);
+    Bind(stage_id, 1, 2, IteratorAnnotation::kThreadY);
+    if (!copies) {
+      constexpr int kLanesOfRows = 5;  // behind blocks, warps, fragments and rows of a lane
+      Bind(stage_id, kLanesOfRows, 2, IteratorAnnotation::kThreadX);
+      const Iterator vector = state_->stages[stage_id]->iters.back();
+      state_.vectorize(stage_id, vector);
+    }
+    return {At(stage_id, 0), At(stage_id, 1)};
+  }
+
+  void Bind(int stage_id, int first, int count, IteratorAnnotation thread) {
+    const Array<Iterator> iters = state_->stages[stage_id]->iters;
+    Iterator loop = iters[first];
+    if (count > 1) {
+      loop = state_.fuse(stage_id,
+                         Array<Iterator>(iters.begin() + first, iters.begin() + first + count));
+    }
+    state_.bind(stage_id, loop, thread);
+  }
+
+  /*! \return The loop of the warps, which copy what they have computed. */
+  Iterator TileStaged(int stage_id) {
+    AxisParts row, column;
+    CutAxes(stage_id, /*follow=*/true, &row, &column);
+    Array<Iterator> order;
+    const std::vector<Iterator> inside = {row.warps,  column.warps,     row.fragments,
+                                          row.inside, column.fragments, column.inside};
+    for (const Iterator& iter : state_->stages[stage_id]->iters) {
+      if (std::none_of(inside.begin(), inside.end(),
+                       [&iter](const Iterator& part) { return part.same_as(iter); })) {
+        order.push_back(iter);
+      }
+    }
+    const int outer = static_cast<int>(order.size());
+    for (const Iterator& iter : inside) order.push_back(iter);
+    state_.reorder(stage_id, order);
+    Bind(stage_id, outer, 2, IteratorAnnotation::kThreadY);
+    return At(stage_id, outer);
+  }
+
+  /*! \return How many loops reduce at each of the two levels outside of fragments. */
+  int TileProduct(int stage_id) {
+    Array<Iterator> outer, inner, space, order;
+    Iterator steps;
+    int reduction = 0;
+    for (const Iterator& iter : state_->stages[stage_id]->iters) {
+      if (iter->iter_kind != IteratorKind::kReduction) {
+        space.push_back(iter);
+        continue;
+      }
+      Iterator whole = iter;
+      if (reduction++ == product_.step_axis) {
+        Array<Iterator> parts = state_.fixed_split(stage_id, iter, product_.steps);
+        whole = parts[0];
+        steps = parts[1];
+      }
+      Array<Iterator> parts = state_.split(stage_id, whole, {NullOpt});
+      outer.push_back(parts[0]);
+      inner.push_back(parts[1]);
+    }
+    for (const Array<Iterator>& level : {outer, inner, space}) {
+      for (const Iterator& iter : level) order.push_back(iter);
+    }
+    order.push_back(steps);
+    state_.reorder(stage_id, order);
+    state_.pragma(stage_id, state_->stages[stage_id]->iters.back(), "tensor_core");
+    return reduction;
+  }
+
+  void Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
+    const Array<Stage>& stages = state_->stages;
+    const auto found = std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) {
+      return stage->op.same_as(operand);
+    });
+    ICHECK(found != stages.end());
+    const int source = static_cast<int>(found - stages.begin());
+    const int shared = state_.cache_read(source, "shared", {state_.PositionOf(product)},
+                                         task_->compute_dag);
+    const int fragments =
+        state_.cache_read(shared, "local", {state_.PositionOf(product)}, task_->compute_dag);
+    const int reader = state_.PositionOf(product);
+    state_.compute_at(shared, reader, At(reader, shared_at));
+    state_.compute_at(fragments, reader, At(reader, fragments_at));
+    PadRows(shared);
+    if (!fills_ahead_.empty()) {
+      state_.pragma(shared, At(shared, 0), fills_ahead_);
+    }
+    FetchTogether(shared);
+  }
+
+  /*!
+   * \brief Rows of a tile of shared memory a little further apart, so that the eight rows that are
+   *        served at a time lie in different banks.
+   *
+   * Only where the length of a row is known to be a multiple of the period, whatever its tile.
+   */
+  void PadRows(int stage_id) {
+    const Stage& stage = state_->stages[stage_id];
+    constexpr int kPeriod = 16, kPadding = 8, kHalfBytes = 2;
+    const size_t n_axes = stage->iters.size();
+    if (product_.rows % kPeriod != 0 || product_.columns % kPeriod != 0 || n_axes < 2 ||
+        stage->op->output_dtype(0).bytes() < kHalfBytes) {
+      return;
+    }
+    state_.storage_align(stage_id, At(stage_id, static_cast<int>(n_axes) - 2), kPeriod, kPadding);
+  }
+
+  /*! \brief All threads of the block load a tile, neighbours by neighbouring lanes. */
+  void FetchTogether(int stage_id) {
+    const Array<Iterator> iters = state_->stages[stage_id]->iters;
+    Iterator fused = iters.size() > 1 ? state_.fuse(stage_id, iters) : iters[0];
+    Array<Iterator> lanes =
+        state_.split(stage_id, fused, {Optional<PrimExpr>(PrimExpr(Integer(1)))});
+    state_.vectorize(stage_id, lanes[1]);
+    const int warp = static_cast<int>(task_->hardware_params->warp_size);
+    state_.fixed_split(stage_id, At(stage_id, 0), warp);
+    constexpr int kWarpLevel = 0;
+    state_.follow_fused_split(stage_id, At(stage_id, 0), {row_split_, column_split_}, kWarpLevel,
+                              /*factor_or_nparts=*/true);
+    state_.bind(stage_id, At(stage_id, 1), IteratorAnnotation::kThreadY);
+    state_.bind(stage_id, At(stage_id, 2), IteratorAnnotation::kThreadX);
+  }
+
+  const SearchTask& task_;
+  State state_;
+  const Product& product_;
+  std::string fills_ahead_;
+  /*! \brief Steps that split the consumer's rows and columns of fragments. */
+  int64_t row_split_ = -1, column_split_ = -1;
+};
+
+class TensorCores final : public SketchRule {
+ public:
+  const char* Name() const final { return "tensor cores"; }
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    const bool applies = stage->op_type == StageKind::kCompute &&
+                         stage->origin == StageOrigin::kOriginal && !IsTiled(stage) &&
+                         NeedsMultiLevelTiling(task, state, stage_id) &&
+                         ProductOf(task, stage).has_value();
+    return applies ? Condition::kApply : Condition::kSkip;
+  }
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    State result = state;
+    int consumer = -1;
+    const bool copies = !HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer);
+    if (copies) {
+      // The stage that copies out takes its place; both read as one elsewhere.
+      result.cache_write(stage_id, "local", task->compute_dag);
+      consumer = stage_id + 1;
+    }
+    const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
+    ICHECK(product.has_value());
+    const int id = result->stages[stage_id]->id;
+    constexpr int kAsyncCopiesFrom = 80;
+    const bool is_async = task->Machine().compute_capability >= kAsyncCopiesFrom;
+    Result results;
+    for (const char* fills_ahead : {is_async ? "async_copy" : "double_buffer", ""}) {
+      const State made =
+          Layout(task, result, *product, fills_ahead).Apply(stage_id, consumer, copies);
+      results.emplace_back(made, made.PositionOf(id) - 1);
+    }
+    return results;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const SketchRule> RuleTensorCores() { return std::make_shared<TensorCores>(); }
+
+bool UsesTensorCores(const State& state, int stage_id) {
+  const Array<Step>& steps = state->transform_steps;
+  if (std::none_of(steps.begin(), steps.end(), [](const Step& step) {
+        const auto* pragma = step.as<PragmaStepNode>();
+        return pragma != nullptr && pragma->pragma_type == "tensor_core";
+      })) {
+    return false;
+  }
+  auto has_warps = [](const Stage& stage) {
+    return std::any_of(stage->iters.begin(), stage->iters.end(), [](const Iterator& iter) {
+      return iter->annotation == IteratorAnnotation::kThreadY;
+    });
+  };
+  while (true) {
+    const Stage& stage = state->stages[stage_id];
+    if (has_warps(stage)) return true;
+    if (stage->compute_at != ComputeAtKind::kIter) return false;
+    stage_id = state.PositionOf(stage->attach_stage);
+  }
+}
+
+}  // namespace auto_scheduler
+}  // namespace tvm

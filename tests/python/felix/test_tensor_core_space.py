@@ -1,0 +1,241 @@
+"""Sketches on tensor cores: their structure, what they compute, features, limits and machine code."""
+
+from __future__ import annotations
+
+import functools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tvm
+from testing_gpu import TARGET, run_emulated, run_plain
+from tvm import auto_scheduler, te, tir, topi
+from tvm.auto_scheduler import MeasureInput, _ffi_api, measure_jobs
+from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
+from tvm.felix import ffi
+from tvm.felix import make_task as make_sym_task
+from tvm.felix.perf_func import SketchPerfFunc
+
+NAMES = auto_scheduler.feature_names(TARGET, "felix")
+
+
+def _sum_of_products(a, b, k, sum_type):
+    return te.sum(a.astype(sum_type) * b.astype(sum_type), axis=k)
+
+
+def _with_bias(result, sum_type, out_type):
+    """The result with a bias, rectified and cast."""
+    bias = te.placeholder((result.shape[-1],), sum_type, name="bias")
+    out = te.compute(
+        result.shape,
+        lambda *i: tir.max(result(*i) + bias[i[-1]], tir.const(0, sum_type)).astype(out_type),
+        name="rectified",
+    )
+    return [bias, out]
+
+
+def product(n, m, k, dtype, sum_type="float32", out_type=None):
+    a, b = te.placeholder((n, k), dtype, name="A"), te.placeholder((k, m), dtype, name="B")
+    r = te.reduce_axis((0, k), name="k")
+    result = te.compute(
+        (n, m), lambda i, j: _sum_of_products(a[i, r], b[r, j], r, sum_type), name="C"
+    )
+    return [a, b, *([result] if out_type is None else _with_bias(result, sum_type, out_type))]
+
+
+def batch_product(batch, n, m, k):
+    a = te.placeholder((batch, n, k), "float16", name="A")
+    b = te.placeholder((batch, m, k), "float16", name="B")
+    r = te.reduce_axis((0, k), name="k")
+    result = te.compute(
+        (batch, n, m),
+        lambda p, i, j: _sum_of_products(a[p, i, r], b[p, j, r], r, "float32"),
+        name="C",
+    )
+    return [a, b, result]
+
+
+def convolution(batch, size, channels_in, channels_out, window, stride):
+    data = te.placeholder((batch, size, size, channels_in), "float16", name="data")
+    weight = te.placeholder((window, window, channels_in, channels_out), "float16", name="weight")
+    pad = window // 2
+    padded = topi.nn.pad(data, [0, pad, pad, 0], [0, pad, pad, 0], name="padded")
+    ry, rx = (te.reduce_axis((0, window), name=name) for name in ("ry", "rx"))
+    rc = te.reduce_axis((0, channels_in), name="rc")
+    out = (size + 2 * pad - window) // stride + 1
+    result = te.compute(
+        (batch, out, out, channels_out),
+        lambda n, y, x, c: _sum_of_products(
+            padded[n, y * stride + ry, x * stride + rx, rc],
+            weight[ry, rx, rc, c],
+            [ry, rx, rc],
+            "float32",
+        ),
+        name="convolution",
+    )
+    return [data, weight, *_with_bias(result, "float32", "float16")]
+
+
+WORKLOADS = {
+    "float16": lambda: product(64, 64, 64, "float16"),
+    "float16_sums": lambda: product(32, 64, 32, "float16", "float16"),
+    "float16_with_bias": lambda: product(64, 96, 64, "float16", out_type="float16"),
+    "bfloat16": lambda: product(32, 32, 64, "bfloat16", out_type="bfloat16"),
+    "int8": lambda: product(32, 48, 64, "int8", "int32", out_type="int32"),
+    "narrow": lambda: product(32, 24, 32, "float16", out_type="float16"),
+    "batch": lambda: batch_product(3, 32, 48, 64),
+    "convolution_of_wide_rows": lambda: convolution(1, 16, 16, 32, 3, 1),
+    "convolution_of_batch": lambda: convolution(16, 6, 16, 16, 3, 2),
+}
+
+
+@functools.cache
+def task_of(name, target=TARGET):
+    return make_sym_task(WORKLOADS[name](), target).task
+
+
+def tensor_core_sketches(task):
+    return [sketch for sketch in task.sketches if "FXS" in sketch.backbone]
+
+
+@functools.cache
+def perf_func(name, index):
+    return SketchPerfFunc(tensor_core_sketches(task_of(name))[index], MLPModelPLWrapper())
+
+
+def inputs_of(task):
+    generator = np.random.default_rng(0)
+    inputs = []
+    for tensor in list(task.compute_dag.tensors)[:-1]:
+        shape, dtype = [int(extent) for extent in tensor.shape], str(tensor.dtype)
+        if dtype.startswith("int"):
+            inputs.append(generator.integers(-8, 9, shape).astype(dtype))
+        else:
+            dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+            inputs.append(generator.uniform(-1, 1, shape).astype(dtype))
+    return inputs
+
+
+def points_of(name, index, count):
+    maker = perf_func(name, index).features.config_maker
+    return maker.make(count, np.random.default_rng(0))
+
+
+def state_at(name, index, point):
+    function = perf_func(name, index)
+    return function.sketch.state_from_config(function.features.config(point))
+
+
+def test_a_product_has_two_structures_on_tensor_cores():
+    # Tiles fetched ahead of their use, and tiles that are waited for, beside the plain structure.
+    task = task_of("float16_with_bias")
+    assert task.failures == []
+    ahead, plain = tensor_core_sketches(task)
+    assert len(task.sketches) == 3
+    assert list(ahead.backbone).count("PR") == 3 and list(plain.backbone).count("PR") == 1
+    # Warps and fragments of rows and columns, steps in shared memory, lanes of both copies.
+    groups = [int(group.extent_expr) for group in plain.context.split_groups]
+    assert groups == [64 // 16, 64 // 16, 96 // 16, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "target"),
+    [
+        (lambda: product(63, 64, 64, "float16"), TARGET),
+        (lambda: product(64, 64, 24, "float16"), TARGET),
+        (lambda: product(64, 64, 64, "float32"), TARGET),
+        (lambda: product(64, 64, 64, "bfloat16"), "cuda -arch=sm_75"),
+        (lambda: product(64, 64, 64, "int8", "int32"), "cuda -arch=sm_70"),
+    ],
+)
+def test_what_does_not_suit_tensor_cores_has_plain_sketches_only(tensors, target):
+    task = make_sym_task(tensors(), target).task
+    assert task.sketches and tensor_core_sketches(task) == []
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_programs_compute_the_same_without_races(name):
+    task = task_of(name).ansor_task
+    inputs = inputs_of(task)
+    expected = run_plain(task, inputs).astype("float64")
+    tolerance = {"float16_sums": 3e-2, "bfloat16": 6e-2}.get(name, 4e-3)
+    for index in range(2):
+        for point in points_of(name, index, 2):
+            state = state_at(name, index, point)
+            result = run_emulated(task, state, inputs).astype("float64")
+            np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["float16", "float16_with_bias", "convolution_of_batch"])
+def test_features_equal_those_of_the_concrete_program(name):
+    task = task_of(name)
+    for index in range(2):
+        function = perf_func(name, index)
+        pack = function.features.pack
+        for point in points_of(name, index, 3):
+            config = function.features.config(point)
+            state = function.sketch.state_from_config(config)
+            assert function.sketch.config_from_state(state) == config
+            func, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
+            expected = _ffi_api.LoopFeatures(
+                task.ansor_task, func, pack.buffer_order, "felix"
+            ).numpy()
+            actual = pack.tape.forward(point[None])[0][: expected.size].reshape(expected.shape)
+            wrong = np.argwhere(~np.isclose(actual, expected, rtol=1e-5, atol=1e-5))
+            assert len(wrong) == 0, [
+                (str(pack.store_names[int(r)]), NAMES[c], actual[r, c], expected[r, c], config)
+                for r, c in wrong[:5]
+            ]
+            share = np.expm1(expected[:, NAMES.index("tensor_cores")])
+            assert share.max() <= 1 + 1e-6
+
+
+def test_records_hold_what_fragments_need():
+    task = task_of("float16").ansor_task
+    state = state_at("float16", 0, points_of("float16", 0, 1)[0])
+    result = auto_scheduler.MeasureResult([1e-3], 0, "", 0.1, 0.0)
+    line = auto_scheduler.measure_record.dump_record_to_string(MeasureInput(task, state), result)
+    for part in ('"FXS"', '"tensor_core"', '"async_copy"', '"SA"'):
+        assert part in line
+    loaded, _ = auto_scheduler.measure_record.load_record_from_string(line)
+    again = task.compute_dag.infer_bound_from_state(loaded.state)
+    assert str(again) == str(task.compute_dag.infer_bound_from_state(state))
+
+
+@pytest.mark.parametrize(("arch", "is_async"), [("sm_75", False), ("sm_80", True)])
+def test_the_next_tile_is_fetched_as_the_architecture_can(arch, is_async):
+    task = make_sym_task(WORKLOADS["float16"](), f"cuda -arch={arch}").task
+    ahead = tensor_core_sketches(task)[0]
+    function = SketchPerfFunc(ahead, MLPModelPLWrapper())
+    knobs = {str(knob): 1 for knob in function.features.pack.var_factors}
+    # Both copies move 8 halves at a time.
+    state = ahead.state_from_config(knobs | {"sp_3_0": 8, "sp_4_0": 8})
+    schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
+    source = tvm.build(schedule, args, target=f"cuda -arch={arch}").imported_modules[0].get_source()
+    assert ("cp.async" in source) == is_async
+    assert "mma_sync" in source
+
+
+def test_machine_code_keeps_to_the_limits():
+    pytest.importorskip("cuda.bindings.nvrtc")
+    task = task_of("float16_with_bias").ansor_task
+    for index in range(2):
+        function = perf_func("float16_with_bias", index)
+        [point] = points_of("float16_with_bias", index, 1)
+        config = function.features.config(point)
+        state = function.sketch.state_from_config(config)
+        request = MeasureInput(task, state).request()
+        built, _ = measure_jobs.build(
+            {"program": request.function, "arguments": request.arguments}, b""
+        )
+        assert built["error_no"] == 0, built
+        [used] = built["kernels"].values()
+        # What features say of shared memory is what the kernel takes.
+        func, _ = ffi.generate_code_for_state(task, state, False)
+        features = _ffi_api.LoopFeatures(
+            task, func, function.features.pack.buffer_order, "felix"
+        ).numpy()
+        shared = np.expm1(features[:, NAMES.index("shared_bytes")]).max()
+        assert used["spill_bytes"] == 0
+        assert shared == pytest.approx(used["shared_bytes"], abs=1)
