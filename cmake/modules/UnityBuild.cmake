@@ -4,7 +4,7 @@
 # UNITY=OFF`, which the build folder remembers, and which gives compile_commands.json an entry for
 # each source. Sources include what they use and compile either way; the price is that names in
 # unnamed namespaces, and macros, are unique within a folder.
-option(TVM_UNITY "Compile several sources of a folder as one translation unit" OFF)
+option(TVM_UNITY "Compile several sources of a folder as one translation unit" ON)
 
 # Where a unit has more to inline, GCC falsely warns of strings and variants of the standard library.
 # Builds of each source alone have these warnings.
