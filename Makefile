@@ -8,6 +8,9 @@ ARGS ?= resnet18 --target llvm
 JOBS ?= 2
 TESTS ?= tests/python
 BUILD_DIR := build/core
+# OFF compiles each C++ source alone, so that editing one compiles one; build folders remember it.
+UNITY ?=
+UNITY_DEFINE := $(if $(UNITY),-DTVM_UNITY=$(UNITY))
 # Compilers and tests do not take part in make's count of jobs: its pipe is closed to them, and rustc
 # warns of that.
 APART := env -u MAKEFLAGS -u MFLAGS
@@ -26,7 +29,8 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	  awk -F'|' '{ printf "%-15s %s\n", $$1, $$2 }'
 	@echo
-	@echo "Variables: PYTHON=$(PYTHON) (makes .venv), JOBS=$(JOBS) (compilers and tests at a time), ARGS (see tune)"
+	@echo "Variables: PYTHON=$(PYTHON) (makes .venv), JOBS=$(JOBS) (compilers and tests at a time), ARGS (see tune),"
+	@echo "           UNITY=OFF (compiles each C++ source alone, for those who edit them; the build remembers it)"
 
 tune: build  ## tune a network for this CPU; ARGS="mobilenet_v2 --trials 200", ARGS=--help lists all
 	$(BIN)/python scripts/felix_tune_network.py $(ARGS)
@@ -72,7 +76,7 @@ $(VENV)/.dependencies: $(VENV)/.build-tools
 
 $(VENV)/.installed: $(VENV)/.build-tools $(NATIVE_SOURCES)
 	$(APART) CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install --quiet --no-build-isolation \
-	  --no-deps --editable .
+	  --no-deps $(if $(UNITY),--config-settings=cmake.define.TVM_UNITY=$(UNITY)) --editable .
 	touch $@
 
 lint: build  ## ruff, mypy, clang-format, clippy
@@ -95,7 +99,7 @@ test-rust:  ## tests of the simplifier alone
 
 # The tests reuse the objects of the installed build; only the test programs are compiled here.
 test-cpp: build  ## C++ tests alone
-	$(BIN)/cmake -DTVM_BUILD_TESTS=ON $(BUILD_DIR) >/dev/null
+	$(BIN)/cmake -DTVM_BUILD_TESTS=ON $(UNITY_DEFINE) $(BUILD_DIR) >/dev/null
 	$(APART) $(BIN)/cmake --build $(BUILD_DIR) --parallel $(JOBS)
 	$(BIN)/ctest --test-dir $(BUILD_DIR) --output-on-failure --parallel $(JOBS)
 
@@ -139,7 +143,7 @@ SANITIZE_TESTS ?= tests/python/node tests/python/ir tests/python/expr tests/pyth
                   tests/python/rpc/test_rpc_fuzz.py \
                   tests/python/relax/test_damaged_executables.py \
                   tests/python/auto_scheduler/test_damaged_records.py
-SANITIZE_CONFIGURE := -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON \
+SANITIZE_CONFIGURE := -DTVM_SANITIZE=ON -DTVM_BUILD_TESTS=ON $(UNITY_DEFINE) \
                       -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
                       -DPython_EXECUTABLE=$(abspath $(BIN))/python
 SANITIZE_OPTIONS := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \

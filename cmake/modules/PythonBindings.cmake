@@ -9,6 +9,7 @@ if(TVM_BINDING_SOURCES)
   # compiled programs needs libtvm_runtime.
   target_link_libraries(_core PRIVATE tvm_runtime ${CMAKE_DL_LIBS})
   add_dependencies(_core tvm)
+  tvm_unity_build(_core)
   if(TVM_SANITIZE)
     # A package of its own, so that the sources' one keeps its module.
     add_custom_target(sanitized_package ALL COMMAND "${CMAKE_COMMAND}" -E copy_directory

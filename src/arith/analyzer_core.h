@@ -371,6 +371,10 @@ class AnalyzerCore {
 
 /*! \brief Structural equality that is quick on the common arithmetic nodes. */
 bool SameExpr(const PrimExpr& a, const PrimExpr& b);
+
+/*! \brief Whether it is a signed scalar integer, of which the analyzers reason. */
+inline bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
+
 /*! \brief Number of nodes, counted up to a limit. */
 int ExprSize(const PrimExpr& e, int limit = 10000);
 

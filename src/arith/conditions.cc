@@ -15,8 +15,6 @@ using namespace tir;
 
 namespace {
 
-bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
-
 /*! \brief The operands of an order between indices, the lesser one first. */
 struct Order {
   PrimExpr lesser, greater;

@@ -26,8 +26,6 @@ constexpr size_t kMaxComparedOperands = 5;
 // Masks whose number of values a number holds.
 constexpr int64_t kLargestMask = int64_t{1} << 61;
 
-bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
-
 /*! \brief What divides all coefficients of a sum and a constant that is no zero; 1 for others. */
 int64_t CommonFactor(const Poly& a, const Poly& b) {
   if (!b.IsConst() || b.IsZero() || a.IsZero()) return 1;

@@ -26,8 +26,6 @@ namespace {
 
 constexpr int64_t kLargestNumber = std::numeric_limits<int64_t>::max();
 
-bool IsIndex(const PrimExpr& e) { return e.dtype().is_int() && e.dtype().is_scalar(); }
-
 /*! \brief Rebuilds one node from simplified operands. */
 class OperandSimplifier : public ExprMutator {
  public:

@@ -190,12 +190,6 @@ std::vector<Column> MakeColumns(int max_n_bufs) {
 
 // ---------------------------------------------------------------------- numbers of one program
 
-/*! \brief An extent that is a number; any other counts as one trip. */
-double Count(const PrimExpr& extent) {
-  const int64_t* value = as_const_int(extent);
-  return value ? static_cast<double>(*value) : 1.0;
-}
-
 /*! \brief An access of a store with its loops, in numbers; vectors have one entry a loop. */
 struct AccessNumbers {
   double width;                 // bytes of an element
@@ -222,7 +216,7 @@ class ProgramReader {
     out.threads.fill(1);
     std::vector<double> extents;
     for (const LoopRef& loop : store.loops) {
-      extents.push_back(Count(loop->extent));
+      extents.push_back(KnownTrips(loop->extent));
       out.outer_prod *= extents.back();
       if (loop->is_thread()) out.on_gpu = true;
     }
@@ -244,7 +238,7 @@ class ProgramReader {
     Intensity(number, extents, &out);
     Allocation(store, &out);
     out.num_loops = static_cast<double>(extents.size());
-    out.auto_unroll_max_step = Count(store.auto_unroll_max_step);
+    out.auto_unroll_max_step = KnownTrips(store.auto_unroll_max_step);
     return out;
   }
 
@@ -256,7 +250,7 @@ class ProgramReader {
     out.width = program_.element_bytes(access.buffer);
     for (const std::vector<PrimExpr>& extents : access.extents) {
       double touched = 1;
-      for (const PrimExpr& extent : extents) touched *= Count(extent);
+      for (const PrimExpr& extent : extents) touched *= KnownTrips(extent);
       out.touched.push_back(touched);
     }
     size_t n = store.loops.size();
@@ -281,7 +275,7 @@ class ProgramReader {
           if (at_one && at_zero)
             stride[i] = std::abs(static_cast<double>(*at_one - *at_zero)) * row;
         }
-        row *= Count(shape[d]);
+        row *= KnownTrips(shape[d]);
       }
       bool first = tuple.same_as(access.indices.front());
       for (size_t i = 0; i < n; ++i) {
@@ -295,7 +289,7 @@ class ProgramReader {
     AnnotationNumbers out;
     for (const LoopRef& loop : store.loops) {
       if (loop->kind != kind) continue;
-      out.innermost = Count(loop->extent);
+      out.innermost = KnownTrips(loop->extent);
       out.product = (out.number > 0 ? out.product : 1) * out.innermost;
       out.number += 1;
     }
@@ -361,8 +355,8 @@ class ProgramReader {
     const Array<PrimExpr>& shape = program_.buffers[info.buffer]->shape;
     double run = access.width;
     for (size_t d = shape.size(); d-- > 0;) {
-      run *= Count(info.extents[0][d]);
-      if (Count(info.extents[0][d]) != Count(shape[d])) break;
+      run *= KnownTrips(info.extents[0][d]);
+      if (KnownTrips(info.extents[0][d]) != KnownTrips(shape[d])) break;
     }
     out->unique_lines = std::max(out->unique_bytes / std::min(run, line_), 1.0);
   }
@@ -427,8 +421,8 @@ class ProgramReader {
     for (const RealizeInfo& realize : program_.realizes) {
       if (realize.buffer != store.buffer) continue;
       double elements = 1, outside = 1;
-      for (const PrimExpr& extent : realize.extents) elements *= Count(extent);
-      for (const LoopRef& loop : realize.loops) outside *= Count(loop->extent);
+      for (const PrimExpr& extent : realize.extents) elements *= KnownTrips(extent);
+      for (const LoopRef& loop : realize.loops) outside *= KnownTrips(loop->extent);
       out->alloc_size = elements * program_.element_bytes(store.buffer);
       out->alloc_prod = elements * outside;
       out->alloc_outer_prod = outside;
@@ -493,6 +487,11 @@ std::optional<int64_t> IndexAt(const PrimExpr& e, const VarNode* var, int64_t va
   if (const auto* op = e.as<FloorModNode>()) return both(op, remainder);
   if (const auto* op = e.as<ModNode>()) return both(op, remainder);
   return std::nullopt;
+}
+
+double KnownTrips(const PrimExpr& extent) {
+  const int64_t* value = as_const_int(extent);
+  return value ? static_cast<double>(*value) : 1.0;
 }
 
 std::vector<std::string> PerStoreFeatureNames(int max_n_bufs) {

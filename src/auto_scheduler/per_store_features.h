@@ -34,6 +34,9 @@ std::vector<std::string> PerStoreFeatureNames(int max_n_bufs);
 std::vector<std::vector<float>> PerStoreFeatures(const LoopProgram& program, int cache_line_bytes,
                                                  int max_n_bufs);
 
+/*! \brief An extent that is a number; any other counts as one trip. */
+double KnownTrips(const PrimExpr& extent);
+
 /*! \brief Value of an index where `var` is `value` and others are 0; none for what is read. */
 std::optional<int64_t> IndexAt(const PrimExpr& index, const tir::VarNode* var, int64_t value);
 

@@ -57,11 +57,6 @@ constexpr double kParallelCycles = 4000;
 // Units work at the same time, but not perfectly so: the norm of this power is taken.
 constexpr double kOverlap = 3;
 
-double Count(const PrimExpr& extent) {
-  const int64_t* value = as_const_int(extent);
-  return value ? static_cast<double>(*value) : 1.0;
-}
-
 bool Moves(const AccessInfo& access, const Var& var) {
   bool found = false;
   for (const Array<PrimExpr>& tuple : access.indices) {
@@ -88,7 +83,9 @@ class StoreBound {
  public:
   StoreBound(const LoopProgram& program, const StoreInfo& store, const MachineFacts& machine)
       : program_(program), store_(store), machine_(machine), n_(store.loops.size()) {
-    for (const LoopRef& loop : store.loops) extents_.push_back(std::max(1.0, Count(loop->extent)));
+    for (const LoopRef& loop : store.loops) {
+      extents_.push_back(std::max(1.0, KnownTrips(loop->extent)));
+    }
     width_ = program.element_bytes(store.buffer);
     lanes_ = std::max(1.0, machine.vector_bytes / width_);
     FindVectors();
@@ -155,7 +152,7 @@ class StoreBound {
       auto at = IndexAt(tuple[d], var.get(), trip), origin = IndexAt(tuple[d], nullptr, 0);
       if (!at || !origin) return -1;
       step += static_cast<double>(*at - *origin) * row;
-      row *= Count(shape[d]);
+      row *= KnownTrips(shape[d]);
     }
     return step;
   }
@@ -197,7 +194,7 @@ class StoreBound {
       bool whole = true;
       double elements = 1;
       for (size_t d = extents.size(); d-- > 0;) {
-        const double extent = Count(extents[d]), size = Count(shape[d]);
+        const double extent = KnownTrips(extents[d]), size = KnownTrips(shape[d]);
         elements *= extent;
         if (whole) {
           run *= extent;
@@ -238,7 +235,7 @@ class StoreBound {
   void FindBody() {
     body_ = vector_ == n_ ? n_ : vector_;
     if (split_) ++body_;
-    const double allowed = std::max(Count(store_.auto_unroll_max_step), kCompilerWritesOut);
+    const double allowed = std::max(KnownTrips(store_.auto_unroll_max_step), kCompilerWritesOut);
     double steps = 1;
     while (body_ > 0) {
       const LoopInfo& loop = *store_.loops[body_ - 1];
@@ -371,7 +368,7 @@ double CyclesOf(const LoopProgram& program, const MachineFacts& machine) {
         launches = std::max(launches, outside);
         break;
       }
-      outside *= Count(loop->extent);
+      outside *= KnownTrips(loop->extent);
     }
   }
   return cycles + (machine.num_cores > 1 ? launches * kParallelCycles : 0);

@@ -13,8 +13,6 @@
 namespace tvm {
 namespace auto_scheduler {
 
-namespace {
-
 /*! \brief A function of Python that goes with a node: made when first asked for, and kept. */
 class Opened {
  public:
@@ -34,6 +32,8 @@ class Opened {
   std::mutex mutex_;
   PackedFunc function_;
 };
+
+namespace {
 
 void CheckCount(const char* what, size_t results, size_t candidates) {
   TVM_CHECK(results == candidates, ValueError)

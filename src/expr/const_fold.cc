@@ -86,10 +86,8 @@ bool AddOverflows(int64_t x, int64_t y, int64_t* r) { return __builtin_add_overf
 bool SubOverflows(int64_t x, int64_t y, int64_t* r) { return __builtin_sub_overflow(x, y, r); }
 bool MulOverflows(int64_t x, int64_t y, int64_t* r) { return __builtin_mul_overflow(x, y, r); }
 
-bool IsIntegral(const PrimExpr& x) { return x.dtype().is_int() || x.dtype().is_uint(); }
-
 void CheckDivisor(const char* name, const PrimExpr& a, const PrimExpr& b) {
-  TVM_CHECK(!IsIntegral(b) || !Constant(b).IsInt(0), ValueError)
+  TVM_CHECK(!IsIntegral(b.dtype()) || !Constant(b).IsInt(0), ValueError)
       << name << ": " << a << " is divided by zero";
 }
 
@@ -115,7 +113,7 @@ PrimExpr TryConstFold<Add>(const PrimExpr& a, const PrimExpr& b) {
 template <>
 PrimExpr TryConstFold<Sub>(const PrimExpr& a, const PrimExpr& b) {
   if (Constant(b).Is(0)) return a;
-  if (IsIntegral(a) && SameVar(a, b)) return make_zero(a.dtype());
+  if (IsIntegral(a.dtype()) && SameVar(a, b)) return make_zero(a.dtype());
   if (PrimExpr r = FoldInts(a, b, Checked<SubOverflows>); r.defined()) return r;
   return FoldReals(a, b, [](auto x, auto y) { return x - y; });
 }

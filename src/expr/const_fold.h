@@ -10,6 +10,8 @@
 namespace tvm {
 namespace tir {
 
+inline bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
+
 /*!
  * \brief The operator applied to operands of one type, if that needs no new operator; else
  * undefined. An integer result that overflows its type is not folded.

@@ -10,13 +10,13 @@
 
 #include <cmath>
 
+#include "const_fold.h"
+
 namespace tvm {
 
 using namespace tir;
 
 namespace {
-
-bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
 
 /*!
  * \brief The operand of a function of real numbers. Integers and bools are read as float32, as

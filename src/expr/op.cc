@@ -25,8 +25,6 @@ DataType GetRuntimeDataType(const Type& type) {
 }
 
 namespace {
-bool IsIntegral(DataType t) { return t.is_int() || t.is_uint(); }
-
 [[noreturn]] void RaiseNoCommonType(const PrimExpr& lhs, const PrimExpr& rhs, const char* why) {
   TVM_FATAL(TypeError) << "no common type of " << lhs << " (" << lhs.dtype() << ") and " << rhs
                        << " (" << rhs.dtype() << "): " << why << "; cast one of them";

@@ -219,7 +219,7 @@ const Value* Value::Find(std::string_view key) const {
   const auto* members = as<ObjectValue>();
   if (members == nullptr) return nullptr;
   for (const auto& [name, value] : *members) {
-    if (name == key) return &value;
+    if (std::string_view(name) == key) return &value;
   }
   return nullptr;
 }

@@ -13,7 +13,7 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-constexpr std::string_view kMagic = "TVMMOD01";
+constexpr std::string_view kModuleTreeMagic = "TVMMOD01";
 /*! \brief Stands for all modules whose code is linked into the library. */
 constexpr const char* kLibraryEntry = "";
 
@@ -30,7 +30,7 @@ class TreeWriter {
     Visit(root.get());
     CheckAcyclic();
     ByteWriter writer;
-    writer.Raw(kMagic.data(), kMagic.size());
+    writer.Raw(kModuleTreeMagic.data(), kModuleTreeMagic.size());
     writer.Word(static_cast<int64_t>(entries_.size()));
     for (const Entry& entry : entries_) {
       writer.Text(entry.type_key);
@@ -119,7 +119,7 @@ std::string SerializeModuleTree(const Module& root) {
 
 Module DeserializeModuleTree(std::string_view bytes, const Module& library) {
   ByteReader reader("load_module", bytes);
-  reader.Expect(kMagic);
+  reader.Expect(kModuleTreeMagic);
   std::vector<Entry> entries(reader.Count(3 * sizeof(int64_t)));
   const auto count = static_cast<int64_t>(entries.size());
   TVM_CHECK(count > 0, ValueError) << "load_module: the library lists no modules";

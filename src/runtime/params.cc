@@ -15,11 +15,11 @@ namespace tvm {
 namespace runtime {
 namespace {
 
-constexpr std::string_view kMagic = "TVMPAR01";
+constexpr std::string_view kParamsMagic = "TVMPAR01";
 
 Bytes SaveParams(const Map<String, NDArray>& params) {
   ByteWriter writer;
-  writer.Raw(kMagic.data(), kMagic.size());
+  writer.Raw(kParamsMagic.data(), kParamsMagic.size());
   writer.Word(static_cast<int64_t>(params.size()));
   for (const auto& [name, array] : params) {
     TVM_CHECK(array.defined(), ValueError)
@@ -32,7 +32,7 @@ Bytes SaveParams(const Map<String, NDArray>& params) {
 
 Map<String, NDArray> LoadParams(const std::string& bytes) {
   ByteReader reader("parameters", bytes);
-  reader.Expect(kMagic);
+  reader.Expect(kParamsMagic);
   Map<String, NDArray> params;
   for (size_t i = reader.Count(sizeof(int64_t)); i > 0; --i) {
     std::string name = reader.Text();

@@ -12,13 +12,12 @@ namespace tvm {
 namespace codegen {
 namespace {
 
-// ln 2 in two parts: the first ends in 21 zero bits, so that n * kLn2High is exact for |n| < 2^20.
-constexpr double kLn2High = 0x1.62e42fee00000p-1;
-constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-constexpr double kLog2E = 1.4426950408889634074;
-// Adding and subtracting it rounds to the nearest integer and leaves that in the low bits.
-constexpr double kRounder = 0x1.8p52;
-constexpr int64_t kRounderBits = 0x4338000000000000;
+// ln 2 in two parts: the first ends in 21 zero bits, so that n * kDoubleLn2High is exact for |n| <
+// 2^20.
+constexpr double kDoubleLn2High = 0x1.62e42fee00000p-1;
+constexpr double kDoubleLn2Low = 0x1.a39ef35793c76p-33;
+constexpr double kDoubleLog2E = 1.4426950408889634074;
+constexpr int64_t kRoundDoubleToIntegerBits = 0x4338000000000000;
 
 /*! \brief exp(x) = 2^n * (1 + p) with |p| below 0.42. */
 struct ExpParts {
@@ -26,16 +25,16 @@ struct ExpParts {
 };
 
 ExpParts SplitExp(const Maths& m, const Value& x) {
-  Value shifted = m.Fma(x, m.F(kLog2E), m.F(kRounder));
-  Value n = m.Sub(shifted, m.F(kRounder));
-  Value r = m.Fma(n, m.F(-kLn2High), x);
-  r = m.Fma(n, m.F(-kLn2Low), r);
+  Value shifted = m.Fma(x, m.F(kDoubleLog2E), m.F(kRoundDoubleToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundDoubleToInteger));
+  Value r = m.Fma(n, m.F(-kDoubleLn2High), x);
+  r = m.Fma(n, m.F(-kDoubleLn2Low), r);
   // exp(r) = 1 + r + r^2 (1/2! + r/3! + ...) on |r| <= ln(2) / 2: the first term left out is below
   // 2^-57.
   Value q = m.Polynomial(
       r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
           1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0});
-  return {m.Int("sub", m.Bits(shifted), m.I(kRounderBits)), m.Fma(m.Mul(r, r), q, r)};
+  return {m.Int("sub", m.Bits(shifted), m.I(kRoundDoubleToIntegerBits)), m.Fma(m.Mul(r, r), q, r)};
 }
 
 Value PowerOfTwo(const Maths& m, const Value& n) {
@@ -79,8 +78,8 @@ Value LogDouble(FunctionText* text, const Value& x) {
       m.Mul(square, m.Polynomial(square, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13,
                                           2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21}));
   Value half_square = m.Mul(m.F(0.5), m.Mul(f, f));
-  Value tail = m.Fma(s, m.Add(half_square, series), m.Mul(e, m.F(kLn2Low)));
-  Value result = m.Sub(m.Mul(e, m.F(kLn2High)), m.Sub(m.Sub(half_square, tail), f));
+  Value tail = m.Fma(s, m.Add(half_square, series), m.Mul(e, m.F(kDoubleLn2Low)));
+  Value result = m.Sub(m.Mul(e, m.F(kDoubleLn2High)), m.Sub(m.Sub(half_square, tail), f));
   // log of infinity and of NaN are themselves; of zero minus infinity; of negative numbers NaN.
   result = m.Pick(m.Is("olt", x, m.F(__builtin_inf())), result, x);
   result = m.Pick(m.Is("oeq", x, m.F(0.0)), m.F(-__builtin_inf()), result);

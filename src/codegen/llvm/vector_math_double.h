@@ -12,6 +12,9 @@
 namespace tvm {
 namespace codegen {
 
+// Adding and subtracting it rounds to the nearest integer and leaves that in the low bits.
+constexpr double kRoundDoubleToInteger = 0x1.8p52;
+
 Value ExpDouble(FunctionText* text, const Value& x);
 Value LogDouble(FunctionText* text, const Value& x);
 Value TanhDouble(FunctionText* text, const Value& x);

@@ -16,7 +16,6 @@ namespace {
 constexpr double kHalfPiHigh = 0x1.921fb50000000p+0;
 constexpr double kHalfPiLow = 0x1.110b4611a6263p-26;
 constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-constexpr double kRounder = 0x1.8p52;
 // Up to here the error of the reduction, n * kHalfPiLow * 2^-53, stays below that of float32 even
 // for the arguments closest to a multiple of pi/2.
 constexpr double kMaxArgument = 0x1p20;
@@ -25,8 +24,8 @@ constexpr double kMaxArgument = 0x1p20;
 Value Reduced(FunctionText* text, const Value& x, int quarter) {
   Value wide = text->Convert("fpext", x, x.TypeWith("double"));
   Maths m(text, wide);
-  Value shifted = m.Fma(wide, m.F(kTwoOverPi), m.F(kRounder));
-  Value n = m.Sub(shifted, m.F(kRounder));
+  Value shifted = m.Fma(wide, m.F(kTwoOverPi), m.F(kRoundDoubleToInteger));
+  Value n = m.Sub(shifted, m.F(kRoundDoubleToInteger));
   Value r = m.Sub(m.Sub(wide, m.Mul(n, m.F(kHalfPiHigh))), m.Mul(n, m.F(kHalfPiLow)));
   Value square = m.Mul(r, r);
   // Taylor series on |r| <= pi/4; the terms left out are below 2^-28 of the result.

@@ -86,7 +86,7 @@ std::vector<int> ProductShape(const std::string& shape) {
   return extents;
 }
 
-std::string Join(const std::vector<std::string>& names) {
+std::string ListOfShapes(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
@@ -174,7 +174,7 @@ void CodeGenCUDA::PtxProduct(const CallNode* op, bool sparse) {
   const std::vector<std::string>& shapes = sparse ? a.sparse : a.dense;
   TVM_CHECK(std::find(shapes.begin(), shapes.end(), shape) != shapes.end(), ValueError)
       << "cuda code generator: there is no " << (sparse ? "sparse " : "") << "product " << shape
-      << " of " << a.ptx << "; there are " << Join(shapes);
+      << " of " << a.ptx << "; there are " << ListOfShapes(shapes);
   const bool integers = a.bits < 16;
   const bool fits = std::string(c.ptx) == "f64"   ? a.bits == 64
                     : std::string(c.ptx) == "s32" ? integers

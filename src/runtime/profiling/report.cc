@@ -43,7 +43,7 @@ std::string Fixed(double value, int digits) {
 std::string Grouped(std::string digits) {
   size_t end = std::min(digits.find('.'), digits.size());
   const size_t first = digits[0] == '-' ? 1 : 0;
-  while (end > first + 3) digits.insert(end -= 3, ",");
+  while (end > first + 3) digits.insert(end -= 3, 1, ',');
   return digits;
 }
 

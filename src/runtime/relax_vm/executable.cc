@@ -17,7 +17,7 @@ namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr std::string_view kMagic = "TVMRLX04";
+constexpr std::string_view kExecutableMagic = "TVMRLX04";
 
 void PutList(const std::vector<int64_t>& items, std::vector<int64_t>* words) {
   words->push_back(static_cast<int64_t>(items.size()));
@@ -332,7 +332,7 @@ std::vector<NDArray> SideBySide(std::vector<NDArray> arrays) {
 }  // namespace
 
 void ExecutableNode::SaveToBinary(ByteWriter* writer) {
-  writer->Raw(kMagic.data(), kMagic.size());
+  writer->Raw(kExecutableMagic.data(), kExecutableMagic.size());
   writer->Text(weights_file);
   writer->Word(weights_id);
   writer->Texts(kernels);
@@ -396,7 +396,7 @@ void ExecutableNode::LoadWeights(const std::string& path) {
 
 Module ExecutableNode::LoadFromBinary(std::string_view bytes) {
   ByteReader reader("relax executable", bytes);
-  reader.Expect(kMagic);
+  reader.Expect(kExecutableMagic);
   auto node = make_object<ExecutableNode>();
   node->weights_file = reader.Text();
   node->weights_id = reader.Word();

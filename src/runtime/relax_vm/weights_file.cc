@@ -18,7 +18,7 @@ namespace runtime {
 namespace relax_vm {
 namespace {
 
-constexpr std::string_view kMagic = "TVMWGT01";
+constexpr std::string_view kWeightsMagic = "TVMWGT01";
 
 /*! \brief A file in memory, as long as somebody looks at it. */
 class MappedFileObj final : public Object {
@@ -40,7 +40,7 @@ size_t Aligned(size_t offset) {
 /*! \brief What stands in front of the arrays: the number, then type, shape and place of each. */
 std::string Header(int64_t id, const std::vector<NDArray>& arrays) {
   ByteWriter writer;
-  writer.Raw(kMagic.data(), kMagic.size());
+  writer.Raw(kWeightsMagic.data(), kWeightsMagic.size());
   writer.Word(id);
   writer.Word(static_cast<int64_t>(arrays.size()));
   size_t size = writer.bytes.size();
@@ -151,7 +151,7 @@ std::vector<NDArray> MapWeights(const std::string& path, int64_t id,
   ObjectPtr<MappedFileObj> mapped = Map(path);
   const std::string what = "weights \"" + path + "\"";
   ByteReader reader(what, {static_cast<const char*>(mapped->data), mapped->size});
-  reader.Expect(kMagic);
+  reader.Expect(kWeightsMagic);
   const int64_t found = reader.Word();
   TVM_CHECK(found == id, ValueError)
       << what << " are those of another executable; use the file that was written beside it";

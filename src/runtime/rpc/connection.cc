@@ -93,10 +93,6 @@ std::string Proof(const std::string& secret, const char* side, const std::string
                     std::string("tvm-rpc 1 ") + side + "\n" + own + "\n" + other + "\n" + text);
 }
 
-std::string TextOf(const Value& message, const char* name) {
-  return message.At(name, "message").Expect<std::string>(name);
-}
-
 void CheckProof(Wire* wire, const Value& message, const std::string& expected) {
   const Value* proof = message.Find("proof");
   const auto* text = proof == nullptr ? nullptr : proof->as<std::string>();

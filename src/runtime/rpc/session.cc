@@ -41,14 +41,6 @@ struct Sessions {
 
 Value Text(const char* text) { return Value(std::string(text)); }
 
-int64_t Integer(const Value& message, const char* name) {
-  return message.At(name, "message").Expect<int64_t>(name);
-}
-
-const std::string& TextOf(const Value& message, const char* name) {
-  return message.At(name, "message").Expect<std::string>(name);
-}
-
 Device DeviceIn(const Value& message) {
   const auto& pair = message.At("device", "message").Expect<ArrayValue>("device");
   TVM_CHECK(pair.size() == 2, ValueError) << "message: a device is a type and a number";
@@ -415,7 +407,7 @@ Value Session::Perform(const Value& request, uint64_t* blob_left, std::vector<Pi
   if (operation == "call") {
     std::string received = ReceiveBlob(*blob_left);
     *blob_left = 0;
-    const ObjectRef object = Exported(Integer(request, "h"));
+    const ObjectRef object = Exported(IntegerOf(request, "h"));
     const auto* function = object.as<PackedFuncObj>();
     TVM_CHECK(function != nullptr, ValueError) << "message: what is called is no function";
     Decoder decoder(this, received);
@@ -443,26 +435,27 @@ Value Session::Perform(const Value& request, uint64_t* blob_left, std::vector<Pi
   if (operation == "read") return PerformRead(request, blob, keep);
   if (operation == "get") return encode(find_(TextOf(request, "name")));
   if (operation == "member") {
-    const ObjectRef object = Exported(Integer(request, "h"));
+    const ObjectRef object = Exported(IntegerOf(request, "h"));
     TVM_CHECK(object.as<ModuleNode>() != nullptr, ValueError) << "message: a module is none";
     return encode(Module(object.object_ptr())
                       .GetFunction(TextOf(request, "name"),
                                    request.At("imports", "message").Expect<bool>("imports")));
   }
   if (operation == "alloc") {
-    const int64_t bytes = Integer(request, "bytes");
+    const int64_t bytes = IntegerOf(request, "bytes");
     NDArray array = NDArray::Empty({bytes}, DataType::UInt(8), DeviceIn(request));
     return Value(Export(std::move(array)));
   }
   if (operation == "copy") {
-    const int64_t bytes = Integer(request, "bytes");
-    const NDArray from = ExportedBytes(Integer(request, "h"), Integer(request, "at"), bytes);
-    ExportedBytes(Integer(request, "to"), Integer(request, "to_at"), bytes).CopyFrom(from.tensor());
+    const int64_t bytes = IntegerOf(request, "bytes");
+    const NDArray from = ExportedBytes(IntegerOf(request, "h"), IntegerOf(request, "at"), bytes);
+    ExportedBytes(IntegerOf(request, "to"), IntegerOf(request, "to_at"), bytes)
+        .CopyFrom(from.tensor());
     return Value();
   }
   if (operation == "attribute") {
     const Device device = DeviceIn(request);
-    const auto kind = static_cast<DeviceAttrKind>(Integer(request, "kind"));
+    const auto kind = static_cast<DeviceAttrKind>(IntegerOf(request, "kind"));
     DeviceAPI* api = DeviceAPI::TryGet(device.device_type);
     if (api == nullptr && kind == DeviceAttrKind::kExist) return Value(false);
     return encode(DeviceAPI::Get(device)->GetAttr(device, kind));
@@ -476,7 +469,7 @@ Value Session::Perform(const Value& request, uint64_t* blob_left, std::vector<Pi
 Value Session::PerformWrite(const Value& request, uint64_t* blob_left) {
   TVM_CHECK(*blob_left < uint64_t{1} << 62, ValueError) << "message: too many bytes";
   const auto bytes = static_cast<int64_t>(*blob_left);
-  const NDArray target = ExportedBytes(Integer(request, "h"), Integer(request, "at"), bytes);
+  const NDArray target = ExportedBytes(IntegerOf(request, "h"), IntegerOf(request, "at"), bytes);
   if (target.device().device_type == kDLCPU) {
     *blob_left = 0;
     wire_->ReceiveBytes(target.data(), static_cast<size_t>(bytes));
@@ -492,7 +485,7 @@ Value Session::PerformWrite(const Value& request, uint64_t* blob_left) {
 Value Session::PerformRead(const Value& request, std::vector<Piece>* blob,
                            std::vector<ObjectRef>* keep) {
   NDArray source =
-      ExportedBytes(Integer(request, "h"), Integer(request, "at"), Integer(request, "bytes"));
+      ExportedBytes(IntegerOf(request, "h"), IntegerOf(request, "at"), IntegerOf(request, "bytes"));
   if (source.device().device_type != kDLCPU) source = source.CopyTo(Device{kDLCPU, 0});
   blob->push_back({source.data(), source.NumBytes()});
   keep->push_back(std::move(source));

@@ -32,12 +32,8 @@ Value DeviceOnTheWire(Device device) {
                            {"id", Value(static_cast<int64_t>(device.device_id))}});
 }
 
-int64_t Integer(const Value& value, const char* name) {
-  return value.At(name, "message").Expect<int64_t>(name);
-}
-
 Device DeviceOf(const Value& value) {
-  const int64_t type = Integer(value, "type"), id = Integer(value, "id");
+  const int64_t type = IntegerOf(value, "type"), id = IntegerOf(value, "id");
   TVM_CHECK(type > 0 && type < kSessionMask && id >= 0 && id < 1 << 16, ValueError)
       << "rpc: there is no device of type " << type << " and number " << id;
   return Device{static_cast<int32_t>(type), static_cast<int32_t>(id)};
@@ -209,10 +205,10 @@ Any Decoder::DecodeTagged(const std::string& tag, const Value& value) {
     if (value.At("what", "message").Expect<std::string>("what") == "array") {
       return DecodeYourArray(value);
     }
-    return Any(session_->Exported(Integer(value, "h")));
+    return Any(session_->Exported(IntegerOf(value, "h")));
   }
   if (tag == "bytes") {
-    const int64_t size = Integer(value, "size");
+    const int64_t size = IntegerOf(value, "size");
     TVM_CHECK(size >= 0 && static_cast<uint64_t>(size) <= blob_.size(), ValueError)
         << "message: " << size << " bytes are missing";
     Bytes bytes(std::string(blob_.substr(0, static_cast<size_t>(size))));
@@ -250,7 +246,7 @@ Any Decoder::DecodeTagged(const std::string& tag, const Value& value) {
 
 Any Decoder::DecodeMine(const Value& value) {
   const auto& what = value.At("what", "message").Expect<std::string>("what");
-  const int64_t handle = Integer(value, "h");
+  const int64_t handle = IntegerOf(value, "h");
   ObjectPtr<Session> owner(session_);
   if (what == "function") {
     return Any(ObjectRef(make_object<RemoteFunctionObj>(std::move(owner), handle)));
@@ -291,10 +287,10 @@ Any Decoder::DecodeMine(const Value& value) {
 }
 
 Any Decoder::DecodeYourArray(const Value& value) {
-  const ObjectRef object = session_->Exported(Integer(value, "h"));
+  const ObjectRef object = session_->Exported(IntegerOf(value, "h"));
   const auto* node = object.as<NDArrayObj>();
   TVM_CHECK(node != nullptr, ValueError) << "message: an array is none";
-  const int64_t at = Integer(value, "at");
+  const int64_t at = IntegerOf(value, "at");
   TVM_CHECK(at >= 0, ValueError) << "message: an array begins at " << at;
   const DataType dtype =
       DataType::FromString(value.At("dtype", "message").Expect<std::string>("dtype"));

@@ -21,6 +21,16 @@ namespace tvm {
 namespace runtime {
 namespace rpc {
 
+/*! \brief The member of a message that is a whole number; ValueError if there is none. */
+inline int64_t IntegerOf(const json::Value& message, const char* name) {
+  return message.At(name, "message").Expect<int64_t>(name);
+}
+
+/*! \brief The member of a message that is text; ValueError if there is none. */
+inline const std::string& TextOf(const json::Value& message, const char* name) {
+  return message.At(name, "message").Expect<std::string>(name);
+}
+
 /*! \brief Bytes that are sent from where they lie. */
 struct Piece {
   const void* data;

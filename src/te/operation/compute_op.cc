@@ -3,6 +3,7 @@
  * \brief Tensors given element by element: construction, bounds and loop nests.
  */
 #include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
@@ -200,12 +201,6 @@ Array<PrimExpr> OutputIndices(const ComputeOpNode* op, const IterVarMap<PrimExpr
   return indices;
 }
 
-Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimExpr>& vmap) {
-  Array<PrimExpr> result;
-  for (const PrimExpr& expr : exprs) result.push_back(tir::Substitute(expr, vmap));
-  return result;
-}
-
 Stmt StoreOutputs(const Stage& stage, const Array<PrimExpr>& values, const Array<PrimExpr>& indices,
                   LoweringContext* ctx) {
   Array<Stmt> stores;
@@ -226,7 +221,7 @@ Stmt ProvideElements(const ComputeOpNode* op, const Stage& stage, LoweringContex
   IterVarMap<PrimExpr> values;
   LoopNest nest = MakeLoopNest(stage, ctx, 0, false, {}, &values);
   PassUpIndex(stage, ctx->domains, &values);
-  Stmt body = StoreOutputs(stage, SubstituteAll(op->body, VarValues(op->axis, values)),
+  Stmt body = StoreOutputs(stage, tir::Substitute(op->body, VarValues(op->axis, values)),
                            OutputIndices(op, values), ctx);
   body = GuardedBy(MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false),
                    StoredWhere(stage, body));
@@ -241,7 +236,8 @@ Stmt UpdateOutputs(const tir::ReduceNode* reduce, const Stage& stage,
   for (size_t i = 0; i < reduce->source.size(); ++i) {
     so_far.push_back(tir::BufferLoad(ctx->buffers.at(stage->op.output(i)), indices));
   }
-  Array<PrimExpr> combined = (*reduce->combiner.get())(so_far, SubstituteAll(reduce->source, vmap));
+  Array<PrimExpr> combined =
+      (*reduce->combiner.get())(so_far, tir::Substitute(reduce->source, vmap));
   Stmt update;
   if (combined.size() == 1) {
     update = StoreOutputs(stage, combined, indices, ctx);
@@ -263,8 +259,8 @@ Stmt UpdateOutputs(const tir::ReduceNode* reduce, const Stage& stage,
 }
 
 Array<PrimExpr> StartValues(const tir::ReduceNode* reduce, const Map<Var, PrimExpr>& vmap) {
-  return SubstituteAll(reduce->init.empty() ? reduce->combiner->identity_element : reduce->init,
-                       vmap);
+  return tir::Substitute(reduce->init.empty() ? reduce->combiner->identity_element : reduce->init,
+                         vmap);
 }
 
 /*!

@@ -6,6 +6,7 @@
 
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>
@@ -60,12 +61,6 @@ LoopNest Levels(const LoopNest& nest, const std::vector<size_t>& which) {
   LoopNest picked;
   for (size_t i : which) picked.push_back(nest[i]);
   return picked;
-}
-
-Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimExpr>& vmap) {
-  Array<PrimExpr> result;
-  for (const PrimExpr& expr : exprs) result.push_back(tir::Substitute(expr, vmap));
-  return result;
 }
 
 Array<PrimExpr> Loads(const std::vector<Buffer>& cells) {
@@ -137,7 +132,7 @@ Stmt ProvideCrossThreadReduction(const ComputeOpNode* op, const Stage& stage,
   LoopNest nest = MakeLoopNest(stage, ctx, 0, false, {}, &values);
   PassUpIndex(stage, ctx->domains, &values);
   Map<Var, PrimExpr> vmap = VarValues(op->root_iter_vars(), values);
-  Array<PrimExpr> sources = SubstituteAll(reduce->source, vmap);
+  Array<PrimExpr> sources = tir::Substitute(reduce->source, vmap);
   std::vector<PrimExpr> guards = MakeBoundCheck(stage, ctx->domains, values, &ctx->analyzer, false);
   PrimExpr condition = ctx->analyzer.Simplify(tir::Substitute(reduce->condition, vmap));
   if (!tir::is_one(condition)) guards.push_back(condition);

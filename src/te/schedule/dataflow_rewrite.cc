@@ -6,6 +6,7 @@
 
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/te/pack_read.h>
 #include <tvm/te/scan_op.h>
 #include <tvm/te/tensor_compute_op.h>
@@ -106,12 +107,6 @@ PrimExpr AllOf(const std::vector<PrimExpr>& conditions) {
   return all;
 }
 
-Array<PrimExpr> SubstituteAll(const Array<PrimExpr>& exprs, const Map<Var, PrimExpr>& vmap) {
-  Array<PrimExpr> result;
-  for (const PrimExpr& expr : exprs) result.push_back(tir::Substitute(expr, vmap));
-  return result;
-}
-
 /*!
  * \brief Makes a stage copy its results from another operation, which computes them in `scope`.
  * \param axes of the copy. \param indices where element `axes` is in the results of `cache`.
@@ -151,7 +146,7 @@ Operation TwinOf(const TensorComputeOpNode* op, const std::string& name) {
     return region.Map([&vmap](const Range& range) { return tir::Substitute(range, vmap); });
   });
   TensorIntrinCall twin(call->intrin, call->tensors, regions, op->reduce_axis,
-                        SubstituteAll(call->scalar_inputs, vmap));
+                        tir::Substitute(call->scalar_inputs, vmap));
   return TensorComputeOp(name, op->tag, op->attrs, axes, op->schedulable_ndim, twin);
 }
 
@@ -324,13 +319,13 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
   Map<Var, PrimExpr> vmap = VarValues(compute->axis, values);
   Array<PrimExpr> cache_body;
   if (const auto* reduce = compute->body[0].as<tir::ReduceNode>()) {
-    Array<PrimExpr> source = SubstituteAll(reduce->source, vmap);
-    Array<PrimExpr> init = SubstituteAll(reduce->init, vmap);
+    Array<PrimExpr> source = tir::Substitute(reduce->source, vmap);
+    Array<PrimExpr> init = tir::Substitute(reduce->init, vmap);
     PrimExpr condition = tir::Substitute(reduce->condition, vmap) && inside;
     // The extent of a reduction, and how it combines, may depend on where it is computed.
     tir::CommReducer combiner(reduce->combiner->lhs, reduce->combiner->rhs,
-                              SubstituteAll(reduce->combiner->result, vmap),
-                              SubstituteAll(reduce->combiner->identity_element, vmap));
+                              tir::Substitute(reduce->combiner->result, vmap),
+                              tir::Substitute(reduce->combiner->identity_element, vmap));
     Array<IterVar> axes = reduce->axis.Map([&vmap](const IterVar& axis) {
       Range domain = tir::Substitute(axis->dom, vmap);
       return domain.same_as(axis->dom) ? axis : IterVar(domain, axis->var, axis->iter_type);
@@ -418,7 +413,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   Map<Var, PrimExpr> vmap = VarValues(compute->root_iter_vars(), values);
   conditions.insert(conditions.begin(), tir::Substitute(reduce->condition, vmap));
   PrimExpr condition = analyzer.Simplify(AllOf(conditions));
-  Array<PrimExpr> source = SubstituteAll(reduce->source, vmap);
+  Array<PrimExpr> source = tir::Substitute(reduce->source, vmap);
 
   Array<IterVar> axes(partial_axes.begin(), partial_axes.begin() + place);
   axes.push_back(factor);

@@ -59,8 +59,9 @@ Ids LoopsUpTo(const Tree& tree, Id id, Id parent) {
 }
 
 /*! \brief What a node writes of a buffer while the loops `free` run, if that is a box. */
-std::optional<std::vector<Span>> Written(const Tree& tree, Id id, const Buffer& buffer,
-                                         const Ids& free, arith::Analyzer* analyzer, bool exactly) {
+std::optional<std::vector<Span>> SpansWritten(const Tree& tree, Id id, const Buffer& buffer,
+                                              const Ids& free, arith::Analyzer* analyzer,
+                                              bool exactly) {
   if (tree.IsLeafBlock(id) && !AccessOf(tree, id)->opaque) {
     std::optional<Box> box = ExactBox(tree, id, buffer, free, analyzer);
     if (box && box->conditions.empty()) return box->spans;
@@ -274,9 +275,9 @@ Id CacheRead(Tree* tree, Id id, int64_t index, const std::string& memory,
     Id writer = plan.writers.back();
     LoopAnalyzer in_scope(*tree, plan.scope), at_slot(*tree, plan.slot.parent);
     auto whole =
-        Written(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.scope), &in_scope, false);
-    auto part =
-        Written(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.slot.parent), &at_slot, false);
+        SpansWritten(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.scope), &in_scope, false);
+    auto part = SpansWritten(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.slot.parent),
+                             &at_slot, false);
     TVM_CHECK(part || plan.slot.parent == plan.scope, ScheduleError)
         << "what block " << tree->NameOf(writer) << " writes of " << buffer->name
         << " in one iteration of loop " << tree->NameOf(plan.slot.parent)
@@ -391,9 +392,9 @@ Id CacheWrite(Tree* tree, Id id, int64_t index, const std::string& memory,
   Ids inside = LoopsUpTo(*tree, writer, plan.scope);
   // Elements of a buffer of the function's own that nobody writes may be anything.
   bool exactly = tree->IsParam(buffer) && !WritesAll(*tree, writer, buffer);
-  auto held = Written(*tree, writer, buffer, inside, &in_scope, exactly);
-  auto copied = Written(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.slot.parent), &at_slot,
-                        exactly || plan.slot.parent != plan.scope);
+  auto held = SpansWritten(*tree, writer, buffer, inside, &in_scope, exactly);
+  auto copied = SpansWritten(*tree, writer, buffer, LoopsUpTo(*tree, writer, plan.slot.parent),
+                             &at_slot, exactly || plan.slot.parent != plan.scope);
   TVM_CHECK(held && copied, ScheduleError)
       << "block " << tree->NameOf(id) << " does not write all of " << buffer->name
       << ", nor a box of its elements, so a copy would overwrite the rest";
@@ -491,9 +492,9 @@ Id InsertPerInstance(Tree* tree, Id id, const Slot& slot, const VarSet& used, co
 }
 
 /*! \brief The twin that a map of the block's variables lays out, and the place of an instance. */
-std::pair<Buffer, Array<PrimExpr>> Mapped(const Tree& tree, Id id, const Buffer& buffer,
-                                          const std::string& memory, const IndexMap& map,
-                                          const Array<PrimExpr>& point) {
+std::pair<Buffer, Array<PrimExpr>> TwinAndPlace(const Tree& tree, Id id, const Buffer& buffer,
+                                                const std::string& memory, const IndexMap& map,
+                                                const Array<PrimExpr>& point) {
   const BlockItem& block = tree.block(id);
   TVM_CHECK(map->initial_indices.size() == block.iter_vars.size(), ScheduleError)
       << "the index map takes " << map->initial_indices.size() << " indices, and block "
@@ -571,7 +572,7 @@ Id ReindexCacheRead(Tree* tree, Id id, int64_t index, const std::string& memory,
   TVM_CHECK(!Chooses(tree->Body(id)), ScheduleError)
       << "block " << tree->NameOf(id) << " does not read " << plan.buffer->name
       << " in all of its instances, and a copy would read it in each";
-  auto [twin, place] = Mapped(*tree, id, plan.buffer, memory, map, point);
+  auto [twin, place] = TwinAndPlace(*tree, id, plan.buffer, memory, map, point);
   RequireInjective(*tree, id, place);
   if (plan.writers.empty()) plan.slot = {plan.scope, tree->IndexOf(plan.scope, id)};
   Id copy = InsertPerInstance(tree, id, plan.slot, UsedBy(place), plan.buffer, point, twin, place);
@@ -587,7 +588,7 @@ Id ReindexCacheWrite(Tree* tree, Id id, int64_t index, const std::string& memory
   CheckScope(memory);
   WritePlan plan = PlanWrite(*tree, id, index, Ids());
   Array<PrimExpr> point = OnePoint(*tree, id, plan.buffer, true);
-  auto [twin, place] = Mapped(*tree, id, plan.buffer, memory, map, point);
+  auto [twin, place] = TwinAndPlace(*tree, id, plan.buffer, memory, map, point);
   TVM_CHECK(plan.writers == Ids{id}, ScheduleError)
       << "block " << tree->NameOf(id) << " goes on from what another block wrote; decompose the "
       << "reduction afterwards";

@@ -180,7 +180,7 @@ void AssumePadding(Tree* tree, const Layout& layout, const Optional<IndexMap>& p
   Sweep sweep = SweepOver(tree, layout);
   PrimExpr outside = Substitute(layout.padding, sweep.of_back);
   PrimExpr holds = BufferLoad(layout.to, sweep.place) == PadAt(pad, sweep.place, layout.to->dtype);
-  Stmt body = Evaluate(Call(DataType::Bool(), Op::Get("tir.assume"), {!outside || holds}));
+  Stmt body = Evaluate(tir::Call(DataType::Bool(), Op::Get("tir.assume"), {!outside || holds}));
   auto item = std::make_shared<BlockItem>(
       tree->NewBlockName("buffer_" + std::string(layout.to->name) + "_assumptions"), sweep.iters,
       sweep.values);

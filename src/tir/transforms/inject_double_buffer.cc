@@ -57,7 +57,7 @@ class PointerUses final : public StmtExprVisitor {
 constexpr const char* kAsyncCopy = "pragma_async_copy";
 
 /*! \brief A buffer with the statement that fills it once in every trip of a loop. */
-struct Candidate {
+struct DoubleBuffer {
   const AllocateNode* allocation;
   const AttrStmtNode* filling;
 
@@ -86,10 +86,10 @@ Stmt AfterCopies(const Stmt& body) {
 }
 
 /*! \brief Finds candidates on the way down that every trip of the loop takes exactly once. */
-class CandidateFinder {
+class DoubleBufferFinder {
  public:
-  explicit CandidateFinder(const Stmt& loop_body) { Walk(loop_body); }
-  std::vector<Candidate> found;
+  explicit DoubleBufferFinder(const Stmt& loop_body) { Walk(loop_body); }
+  std::vector<DoubleBuffer> found;
 
  private:
   void Walk(const Stmt& stmt) {
@@ -163,18 +163,18 @@ class HalfSelector : public StmtExprMutator {
 /*! \brief One trip of a loop: reads the present half, fills the other one for the next trip. */
 class TripRewriter final : public HalfSelector {
  public:
-  TripRewriter(const std::vector<Candidate>& candidates,
+  TripRewriter(const std::vector<DoubleBuffer>& candidates,
                const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
                PrimExpr half)
       : HalfSelector(sizes, half), loop_(loop) {
-    for (const Candidate& candidate : candidates) {
+    for (const DoubleBuffer& candidate : candidates) {
       allocations_.insert(candidate.allocation);
       fillings_.insert(candidate.filling);
     }
   }
 
   /*! \brief The statement that fills `half` for the trip with this value of the loop variable. */
-  static Stmt Filling(const Candidate& candidate,
+  static Stmt Filling(const DoubleBuffer& candidate,
                       const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
                       const PrimExpr& value, const PrimExpr& half) {
     // First the trip: the half is that of the present one.
@@ -215,15 +215,15 @@ class DoubleBufferInjector final : public StmtMutator {
     Stmt stmt = StmtMutator::VisitStmt_(op);
     const auto* loop = stmt.as<ForNode>();
     if (loop->kind != ForKind::kSerial && loop->kind != ForKind::kUnrolled) return stmt;
-    std::vector<Candidate> candidates;
-    for (const Candidate& candidate : CandidateFinder(loop->body).found) {
+    std::vector<DoubleBuffer> candidates;
+    for (const DoubleBuffer& candidate : DoubleBufferFinder(loop->body).found) {
       if (CanOverlap(loop, candidate)) candidates.push_back(candidate);
     }
     return candidates.empty() ? stmt : Inject(GetRef<For>(loop), candidates);
   }
 
   /*! \brief Whether the next trip's contents can be computed before this trip has ended. */
-  static bool CanOverlap(const ForNode* loop, const Candidate& candidate) {
+  static bool CanOverlap(const ForNode* loop, const DoubleBuffer& candidate) {
     const VarNode* data = candidate.allocation->buffer_var.get();
     PointerUses all(loop->body), filling(candidate.filling->body);
     // A pointer handed on would have to be told which half is meant.
@@ -243,16 +243,16 @@ class DoubleBufferInjector final : public StmtMutator {
     return is_one(candidate.allocation->condition);
   }
 
-  Stmt Inject(const For& loop, const std::vector<Candidate>& candidates) {
+  Stmt Inject(const For& loop, const std::vector<DoubleBuffer>& candidates) {
     std::unordered_map<const VarNode*, PrimExpr> sizes;
-    for (const Candidate& candidate : candidates) {
+    for (const DoubleBuffer& candidate : candidates) {
       PrimExpr size = make_const(DataType::Int(32), 1);
       for (const PrimExpr& extent : candidate.allocation->extents) size = size * extent;
       sizes[candidate.allocation->buffer_var.get()] = analyzer_.Simplify(size);
     }
     PrimExpr zero = make_zero(loop->loop_var->dtype);
     Array<Stmt> seq;
-    for (const Candidate& candidate : candidates) {
+    for (const DoubleBuffer& candidate : candidates) {
       Stmt first = TripRewriter::Filling(candidate, sizes, loop, loop->min, zero);
       bool runs = analyzer_.CanProve(zero < loop->extent);
       seq.push_back(runs ? first : IfThenElse(zero < loop->extent, first));
@@ -270,16 +270,17 @@ class DoubleBufferInjector final : public StmtMutator {
     return result;
   }
 
-  static Stmt Trip(const std::vector<Candidate>& candidates,
+  static Stmt Trip(const std::vector<DoubleBuffer>& candidates,
                    const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
                    const PrimExpr& half) {
     Stmt body = TripRewriter(candidates, sizes, loop, half)(loop->body);
-    const bool waits = std::any_of(candidates.begin(), candidates.end(),
-                                   [](const Candidate& candidate) { return candidate.is_async(); });
+    const bool waits =
+        std::any_of(candidates.begin(), candidates.end(),
+                    [](const DoubleBuffer& candidate) { return candidate.is_async(); });
     return waits ? AfterCopies(body) : body;
   }
 
-  Stmt WholeLoop(For loop, const std::vector<Candidate>& candidates,
+  Stmt WholeLoop(For loop, const std::vector<DoubleBuffer>& candidates,
                  const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
     const Var& var = loop->loop_var;
     PrimExpr trip = is_zero(loop->min) ? PrimExpr(var) : var - loop->min;
@@ -290,7 +291,7 @@ class DoubleBufferInjector final : public StmtMutator {
   }
 
   /*! \brief The loop in steps of several trips, each of which knows its half as a constant. */
-  Stmt SplitLoop(const For& loop, const std::vector<Candidate>& candidates,
+  Stmt SplitLoop(const For& loop, const std::vector<DoubleBuffer>& candidates,
                  const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
     DataType index = loop->loop_var->dtype;
     PrimExpr factor = make_const(index, split_loop_);

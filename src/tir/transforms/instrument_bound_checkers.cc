@@ -18,7 +18,7 @@ namespace tir {
 namespace {
 
 /*! \brief One flat access, made only where `guard` holds. */
-struct Access {
+struct GuardedAccess {
   Buffer buffer;
   PrimExpr index;
   PrimExpr guard;
@@ -27,7 +27,7 @@ struct Access {
 /*! \brief The reads of an expression with the conditions under which they are made. */
 class AccessCollector final : public ExprVisitor {
  public:
-  std::vector<Access> accesses;
+  std::vector<GuardedAccess> accesses;
   void Add(const Buffer& buffer, const PrimExpr& index) {
     accesses.push_back({buffer, index, guard_});
   }
@@ -104,9 +104,9 @@ class BoundChecker final : public StmtMutator {
   }
 
   /*! \brief `stmt` behind assertions, in the order in which the accesses are made. */
-  Stmt Guarded(const std::vector<Access>& accesses, Stmt stmt) {
+  Stmt Guarded(const std::vector<GuardedAccess>& accesses, Stmt stmt) {
     for (size_t i = accesses.size(); i != 0; --i) {
-      const Access& access = accesses[i - 1];
+      const GuardedAccess& access = accesses[i - 1];
       auto bound = bounds_.find(access.buffer->data.get());
       if (bound == bounds_.end()) continue;
       stmt = Check(access, bound->second, std::move(stmt));
@@ -114,7 +114,7 @@ class BoundChecker final : public StmtMutator {
     return stmt;
   }
 
-  Stmt Check(const Access& access, const PrimExpr& bound, Stmt stmt) {
+  Stmt Check(const GuardedAccess& access, const PrimExpr& bound, Stmt stmt) {
     PrimExpr first = access.index, last = access.index;
     if (const auto* ramp = access.index.as<RampNode>()) {
       first = ramp->base;

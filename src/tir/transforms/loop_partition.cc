@@ -52,7 +52,7 @@ struct PartitionOptions {
 };
 
 /*! \brief A condition of a loop body with the loops between it and that body. */
-struct Candidate {
+struct SplitCondition {
   /*! \brief A likely call, or for a hinted loop any conjunct of a condition. */
   PrimExpr call;
   PrimExpr condition() const {
@@ -63,11 +63,11 @@ struct Candidate {
 };
 
 /*! \brief Finds the conditions to split a loop at that mention its variable. */
-class CandidateFinder final : public StmtExprVisitor {
+class SplitConditionFinder final : public StmtExprVisitor {
  public:
   /*! \param all Whether conditions need not be likely. */
-  CandidateFinder(Var var, bool all) : var_(std::move(var)), all_(all) {}
-  std::vector<Candidate> found;
+  SplitConditionFinder(Var var, bool all) : var_(std::move(var)), all_(all) {}
+  std::vector<SplitCondition> found;
 
  private:
   void VisitExpr_(const CallNode* op) final {
@@ -213,7 +213,7 @@ class LoopPartitioner final : public StmtMutator {
 
   /*! \brief The loop in up to three segments, or undefined when no condition can be hoisted. */
   Stmt TryPartition(const ForNode* op, bool hinted) {
-    CandidateFinder finder(op->loop_var, hinted);
+    SplitConditionFinder finder(op->loop_var, hinted);
     finder(op->body);
     if (finder.found.empty()) return Stmt();
     PrimExpr begin = op->min;
@@ -222,7 +222,7 @@ class LoopPartitioner final : public StmtMutator {
     PrimExpr main_end = end;
     std::unordered_set<const Object*> hoisted, kept;
     std::set<int64_t> changes;
-    for (const Candidate& candidate : finder.found) {
+    for (const SplitCondition& candidate : finder.found) {
       PrimExpr condition = candidate.condition();
       // Outer variables keep their value: the bound is an expression over them.
       arith::IntSet holds = arith::DeduceBound(op->loop_var, condition,
@@ -302,7 +302,8 @@ class LoopPartitioner final : public StmtMutator {
   }
 
   /*! \brief Whether a deduced set bounds the loop by what is known outside of it. */
-  static bool IsUsable(const arith::IntSet& holds, const Var& var, const Candidate& candidate) {
+  static bool IsUsable(const arith::IntSet& holds, const Var& var,
+                       const SplitCondition& candidate) {
     if (holds.IsNothing() || (!holds.HasLowerBound() && !holds.HasUpperBound())) return false;
     auto inside = [&](const VarNode* used) {
       return used == var.get() || candidate.inner_loops.count(used) != 0;

@@ -24,7 +24,7 @@ using TypeTest = bool (*)(DataType);
 
 bool IsBFloat16(DataType t) { return t.is_bfloat16(); }
 bool IsFloat16(DataType t) { return t.is_float() && t.bits() == 16; }
-bool IsNarrow(DataType t) { return NarrowFloatFormatOf(t) != nullptr; }
+bool IsNarrowFloat(DataType t) { return NarrowFloatFormatOf(t) != nullptr; }
 
 DataType Float32Like(DataType t) { return DataType::Float(32, t.lanes()); }
 DataType LanesOf(DataType element, DataType t) { return element.with_lanes(t.lanes()); }
@@ -458,7 +458,7 @@ Pass StoragePass(const char* name, TypeTest is_narrow) {
 }  // namespace
 
 Pass BF16Legalize() {
-  return ComputePass("tir.BF16Legalize", IsNarrow, DataType::Float(32), false, false);
+  return ComputePass("tir.BF16Legalize", IsNarrowFloat, DataType::Float(32), false, false);
 }
 Pass BF16ComputeLegalize() {
   return ComputePass("tir.BF16ComputeLegalize", IsBFloat16, DataType::Float(32), true, true);

@@ -173,19 +173,19 @@ class NoOpRemover final : public StmtMutator {
 
 using Options = Map<String, Any>;
 
-constexpr const char* kOption = "tir.RemoveNoOp";
+constexpr const char* kRemoveNoOpOption = "tir.RemoveNoOp";
 
 /*! \brief Whether stores are judged by what comes before and after them. */
 bool UseDataflow(const transform::PassContext& ctx) {
   bool use = false;
-  for (const auto& [key, value] : ctx->GetConfig<Options>(kOption, {})) {
+  for (const auto& [key, value] : ctx->GetConfig<Options>(kRemoveNoOpOption, {})) {
     if (key == "use_dataflow_analysis") {
-      use = OptionEntry<bool>(kOption, key, value);
+      use = OptionEntry<bool>(kRemoveNoOpOption, key, value);
     } else if (key == "max_simplification_steps") {
       // Proofs here are bounded by themselves; any bound is kept to.
-      OptionEntry<int>(kOption, key, value);
+      OptionEntry<int>(kRemoveNoOpOption, key, value);
     } else {
-      TVM_FATAL(ValueError) << kOption << " has no option " << key
+      TVM_FATAL(ValueError) << kRemoveNoOpOption << " has no option " << key
                             << "; there are use_dataflow_analysis and max_simplification_steps";
     }
   }

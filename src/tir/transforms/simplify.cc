@@ -21,7 +21,7 @@ namespace tvm {
 namespace tir {
 namespace {
 
-constexpr const char* kOption = "tir.Simplify";
+constexpr const char* kSimplifyOption = "tir.Simplify";
 
 struct SimplifyOptions {
   bool convert_boolean_to_and_of_ors = false;
@@ -40,17 +40,17 @@ struct SimplifyOptions {
         {"propagate_knowns_to_prove_conditional", &options.propagate_knowns_to_prove_conditional},
         {"propagate_knowns_to_simplify_expressions",
          &options.propagate_knowns_to_simplify_expressions}};
-    for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>(kOption, {})) {
+    for (const auto& [key, value] : ctx->GetConfig<Map<String, Any>>(kSimplifyOption, {})) {
       bool* target = nullptr;
       for (const auto& [name, place] : known) {
         if (key == name) target = place;
       }
       TVM_CHECK(target != nullptr, ValueError)
-          << kOption << " has no option " << key
+          << kSimplifyOption << " has no option " << key
           << "; there are transitively_prove_inequalities, convert_boolean_to_and_of_ors, "
              "apply_constraints_to_boolean_branches, propagate_knowns_to_prove_conditional and "
              "propagate_knowns_to_simplify_expressions";
-      *target = OptionEntry<bool>(kOption, key, value);
+      *target = OptionEntry<bool>(kSimplifyOption, key, value);
     }
     return options;
   }

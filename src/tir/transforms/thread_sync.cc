@@ -24,7 +24,7 @@ namespace tvm {
 namespace tir {
 namespace {
 
-struct Access {
+struct ThreadAccess {
   const VarNode* data;
   bool write;
   /*! \brief Undefined when it is not known which elements are meant. */
@@ -35,15 +35,15 @@ struct Access {
   /*! \brief Made in an earlier trip of a loop around the present statement. */
   bool carried;
 };
-using Accesses = std::vector<Access>;
+using ThreadAccesses = std::vector<ThreadAccess>;
 
 /*! \brief A statement with its barriers, as its surroundings see it. */
 struct Planned {
   Stmt stmt;
-  /*! \brief Accesses that no barrier of the statement precedes. */
-  Accesses exposed;
-  /*! \brief Accesses, also earlier ones, that no barrier follows. */
-  Accesses pending;
+  /*! \brief ThreadAccesses that no barrier of the statement precedes. */
+  ThreadAccesses exposed;
+  /*! \brief ThreadAccesses, also earlier ones, that no barrier follows. */
+  ThreadAccesses pending;
   /*! \brief Whether every execution passes a barrier. */
   bool barrier = false;
 };
@@ -65,7 +65,7 @@ class BarrierPlanner final {
   }
 
  private:
-  Planned Plan(const Stmt& stmt, const Accesses& before) {
+  Planned Plan(const Stmt& stmt, const ThreadAccesses& before) {
     if (const auto* op = stmt.as<SeqStmtNode>()) return PlanSequence(op, before);
     if (const auto* op = stmt.as<AttrStmtNode>()) return PlanAttr(op, before);
     if (const auto* op = stmt.as<ForNode>()) return PlanLoop(op, before);
@@ -91,17 +91,17 @@ class BarrierPlanner final {
     return Leaf(stmt, Collect(stmt), before);
   }
 
-  Planned Leaf(const Stmt& stmt, Accesses own, const Accesses& before) {
+  Planned Leaf(const Stmt& stmt, ThreadAccesses own, const ThreadAccesses& before) {
     if (Conflict(before, own)) return {SeqStmt::Flatten({Barrier(), stmt}), {}, own, true};
-    Accesses pending = before;
+    ThreadAccesses pending = before;
     pending.insert(pending.end(), own.begin(), own.end());
     return {stmt, std::move(own), std::move(pending), false};
   }
 
   /*! \brief A statement whose own expressions are evaluated before its only body. */
   template <typename Node>
-  Planned Through(const Stmt& stmt, const Node* op, const Stmt& body, const Accesses& own,
-                  const Accesses& before) {
+  Planned Through(const Stmt& stmt, const Node* op, const Stmt& body, const ThreadAccesses& own,
+                  const ThreadAccesses& before) {
     Planned head = Leaf(Evaluate(0), own, before);
     Planned inner = Plan(body, head.pending);
     Stmt result = stmt;
@@ -115,7 +115,7 @@ class BarrierPlanner final {
     return {result, head.exposed, inner.pending, inner.barrier};
   }
 
-  Planned PlanSequence(const SeqStmtNode* op, const Accesses& before) {
+  Planned PlanSequence(const SeqStmtNode* op, const ThreadAccesses& before) {
     Planned whole{GetRef<Stmt>(op), {}, before, false};
     Array<Stmt> steps;
     bool changed = false;
@@ -133,7 +133,7 @@ class BarrierPlanner final {
     return whole;
   }
 
-  Planned PlanAttr(const AttrStmtNode* op, const Accesses& before) {
+  Planned PlanAttr(const AttrStmtNode* op, const ThreadAccesses& before) {
     const auto* thread = op->node.as<IterVarNode>();
     if (op->attr_key == attr::thread_extent && thread != nullptr &&
         ParseThreadTag(thread->thread_tag).kind == ThreadKind::kThread) {
@@ -154,7 +154,7 @@ class BarrierPlanner final {
   }
 
   /*! \brief A thread waits for its own copies; those of others are there after a barrier. */
-  Planned PlanWait(const AttrStmtNode* op, const Accesses& before) {
+  Planned PlanWait(const AttrStmtNode* op, const ThreadAccesses& before) {
     if (rank_ != StorageRank::kShared) return Through(GetRef<Stmt>(op), op, op->body, {}, before);
     Planned inner = Plan(op->body, {});
     AttrStmt wait = GetRef<AttrStmt>(op);
@@ -170,16 +170,16 @@ class BarrierPlanner final {
     return {wait, {}, inner.pending, true};
   }
 
-  Planned PlanLoop(const ForNode* op, const Accesses& before) {
-    Accesses head = Collect(op->min);
-    Accesses extent = Collect(op->extent);
+  Planned PlanLoop(const ForNode* op, const ThreadAccesses& before) {
+    ThreadAccesses head = Collect(op->min);
+    ThreadAccesses extent = Collect(op->extent);
     head.insert(head.end(), extent.begin(), extent.end());
     bool differs = IsDivergent(op->min) || IsDivergent(op->extent);
     if (differs) divergent_.insert(op->loop_var.get());
     loops_.push_back({op->loop_var, op->extent});
     // What the last trips leave behind meets what the next one does first.
     Planned body = Plan(op->body, {});
-    Accesses carried = Carried(body.pending);
+    ThreadAccesses carried = Carried(body.pending);
     if (!is_one(op->extent) && Conflict(carried, body.exposed)) body = Plan(op->body, carried);
     loops_.pop_back();
     CheckUniform(differs, op->body, body.stmt, "loop over " + op->loop_var->name_hint.str());
@@ -194,10 +194,10 @@ class BarrierPlanner final {
     return Around(stmt, head, body, runs && body.barrier, before);
   }
 
-  Planned PlanWhile(const WhileNode* op, const Accesses& before) {
-    Accesses head = Collect(op->condition);
+  Planned PlanWhile(const WhileNode* op, const ThreadAccesses& before) {
+    ThreadAccesses head = Collect(op->condition);
     Planned body = Plan(op->body, head);
-    Accesses carried = Carried(body.pending);
+    ThreadAccesses carried = Carried(body.pending);
     if (Conflict(carried, body.exposed)) body = Plan(op->body, carried);
     // The condition is evaluated where the body ends.
     if (Conflict(body.pending, head)) {
@@ -210,7 +210,7 @@ class BarrierPlanner final {
     return Around(stmt, head, body, false, before);
   }
 
-  Planned PlanIf(const IfThenElseNode* op, const Accesses& before) {
+  Planned PlanIf(const IfThenElseNode* op, const ThreadAccesses& before) {
     Planned yes = Plan(op->then_case, {});
     Planned no{op->else_case, {}, {}, false};
     if (op->else_case.defined()) no = Plan(op->else_case, {});
@@ -228,11 +228,11 @@ class BarrierPlanner final {
   }
 
   /*! \brief A statement whose parts were planned without what happened before it. */
-  Planned Around(const Stmt& stmt, const Accesses& head, const Planned& inner, bool barrier,
-                 const Accesses& before) {
-    Accesses exposed = head;
+  Planned Around(const Stmt& stmt, const ThreadAccesses& head, const Planned& inner, bool barrier,
+                 const ThreadAccesses& before) {
+    ThreadAccesses exposed = head;
     exposed.insert(exposed.end(), inner.exposed.begin(), inner.exposed.end());
-    Accesses pending = inner.pending;
+    ThreadAccesses pending = inner.pending;
     if (!barrier) pending.insert(pending.end(), exposed.begin(), exposed.end());
     if (Conflict(before, exposed)) {
       return {SeqStmt::Flatten({Barrier(), stmt}), {}, pending, true};
@@ -241,8 +241,8 @@ class BarrierPlanner final {
     return {stmt, exposed, pending, barrier};
   }
 
-  static Accesses Carried(Accesses accesses) {
-    for (Access& access : accesses) access.carried = true;
+  static ThreadAccesses Carried(ThreadAccesses accesses) {
+    for (ThreadAccess& access : accesses) access.carried = true;
     return accesses;
   }
 
@@ -285,8 +285,8 @@ class BarrierPlanner final {
     return Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm(scope_)}));
   }
 
-  Accesses Collect(const ObjectRef& node) const {
-    Accesses found;
+  ThreadAccesses Collect(const ObjectRef& node) const {
+    ThreadAccesses found;
     auto add = [&](const Var& data, bool write, const PrimExpr& index, DataType dtype) {
       if (InScope(data)) {
         found.push_back(
@@ -358,9 +358,9 @@ class BarrierPlanner final {
     });
   }
 
-  bool Conflict(const Accesses& earlier, const Accesses& later) {
-    for (const Access& a : earlier) {
-      for (const Access& b : later) {
+  bool Conflict(const ThreadAccesses& earlier, const ThreadAccesses& later) {
+    for (const ThreadAccess& a : earlier) {
+      for (const ThreadAccess& b : later) {
         if (a.data != b.data || (!a.write && !b.write)) continue;
         if (a.other_half && !a.carried && !b.write) continue;
         if (!SameThread(a, b)) return true;
@@ -370,7 +370,7 @@ class BarrierPlanner final {
   }
 
   /*! \brief Whether no element of both accesses belongs to different threads. */
-  bool SameThread(const Access& a, const Access& b) {
+  bool SameThread(const ThreadAccess& a, const ThreadAccess& b) {
     if (!a.index.defined() || !b.index.defined() || a.lanes != b.lanes) return false;
     if (!ExprDeepEqual()(a.index, b.index)) return false;
     return OneElementPerThread(a.index);

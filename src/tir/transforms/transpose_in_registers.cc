@@ -31,7 +31,7 @@ constexpr int kMaxVectors = 16;
 /*! \brief Vectors of one store above which spilling them costs more than is saved. */
 constexpr int kMaxOfOneStore = 32;
 /*! \brief Stores of a body above which its copies cost more to compile than they save. */
-constexpr int kMaxStores = 16;
+constexpr int kMaxTransposedStores = 16;
 
 /*! \brief Some lanes of two vectors, those of the second one counted on from the first's. */
 PrimExpr Pick(const PrimExpr& first, const PrimExpr& second, const std::vector<int>& lanes) {
@@ -200,7 +200,8 @@ class RegisterTransposer final : public StmtExprMutator {
     if (op->kind != ForKind::kSerial) return Stmt();
     BodyInspector body(op->loop_var);
     body(op->body);
-    if (body.refused || body.columns.empty() || body.stores.size() > kMaxStores) return Stmt();
+    if (body.refused || body.columns.empty() || body.stores.size() > kMaxTransposedStores)
+      return Stmt();
     const int block = BlockSize(op, body.columns);
     if (block == 0 || !MayReadAhead(body)) return Stmt();
 

@@ -25,7 +25,7 @@ namespace {
 /*! \brief Different tests made outside of one loop body: 2^n copies of it at most. */
 constexpr int kMaxTests = 2;
 /*! \brief Stores of a body above which copies would cost more to compile than they save. */
-constexpr int kMaxStores = 256;
+constexpr int kMaxUnswitchedStores = 256;
 
 using ExprSet = std::unordered_set<PrimExpr, StructuralHash, StructuralEqual>;
 
@@ -201,7 +201,7 @@ class TestHoister final : public StmtMutator {
     ConditionFinder finder;
     finder(body);
     std::vector<PrimExpr> test =
-        finder.stores <= kMaxStores && budget > 0 && !finder.has_shared_memory
+        finder.stores <= kMaxUnswitchedStores && budget > 0 && !finder.has_shared_memory
             ? FirstTest(finder)
             : std::vector<PrimExpr>();
     if (test.empty()) return VisitStmt(body);

@@ -15,11 +15,11 @@ namespace {
 
 const DataType kWide = DataType::Int(64);
 
-bool IsNarrow(DataType t) { return t.is_int() && t.bits() < 64; }
+bool IsNarrowInteger(DataType t) { return t.is_int() && t.bits() < 64; }
 
 /*! \brief `expr` as int64, with the conversion moved down to the leaves of its arithmetic. */
 PrimExpr Widen(const PrimExpr& expr) {
-  if (!IsNarrow(expr.dtype())) return expr;
+  if (!IsNarrowInteger(expr.dtype())) return expr;
 #define TVM_TIR_WIDEN_OPERANDS(Name, Func) \
   if (const auto* op = expr.as<Name##Node>()) return Func(Widen(op->a), Widen(op->b));
   TVM_TIR_WIDEN_OPERANDS(Add, add)
@@ -138,7 +138,7 @@ class IndexWidener final : public IndexMutator {
   Stmt VisitStmt_(const ForNode* op) final {
     PrimExpr min = Index(op->min);
     PrimExpr extent = Index(op->extent);
-    Var var = IsNarrow(op->loop_var->dtype) ? WideCopy(op->loop_var) : op->loop_var;
+    Var var = IsNarrowInteger(op->loop_var->dtype) ? WideCopy(op->loop_var) : op->loop_var;
     Stmt body = VisitStmt(op->body);
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body) &&
         var.same_as(op->loop_var)) {

@@ -4,17 +4,11 @@
 #include <tvm/tir/function.h>
 #include <tvm/tir/schedule/schedule.h>
 
-#include <sstream>
+#include "testing_text.h"
 
 namespace tvm {
 namespace tir {
 namespace {
-
-std::string Text(const ObjectRef& ref) {
-  std::ostringstream os;
-  os << ref;
-  return os.str();
-}
 
 /*! \brief B = A + 1 over 8 x 8 elements. */
 IRModule Increment() {

@@ -3,17 +3,11 @@
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
-#include <sstream>
+#include "testing_text.h"
 
 namespace tvm {
 namespace tir {
 namespace {
-
-std::string Text(const ObjectRef& ref) {
-  std::ostringstream os;
-  os << ref;
-  return os.str();
-}
 
 TEST(TirFunctor, MutatorReturnsTheSameObjectWhenNothingChanges) {
   Var i("i"), j("j");

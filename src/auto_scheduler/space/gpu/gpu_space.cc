@@ -23,7 +23,7 @@ namespace {
 /*! \brief Blocks, virtual threads, threads, shared memory, registers (OSDI 2020, section 4.1). */
 constexpr const char* kTilingStructure = "SSSRRSRS";
 /*! \brief A consumer holds the tile of one thread. */
-constexpr int kThreadLevel = 3;
+constexpr int kFusedTileLevel = 3;
 constexpr int kFloatBytes = 4;
 
 std::vector<int> UnrollSteps() { return {0, 16, 64, 512, 1024}; }
@@ -32,7 +32,7 @@ SketchOptions TilingOf(const SpaceOptions& options) {
   SketchOptions tiling;
   tiling.tiling_structure =
       options.tiling_structure.empty() ? kTilingStructure : options.tiling_structure;
-  tiling.fusion_levels = {kThreadLevel};
+  tiling.fusion_levels = {kFusedTileLevel};
   tiling.always_fuse = true;
   return tiling;
 }
