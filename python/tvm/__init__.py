@@ -124,11 +124,13 @@ def _load_meta_schedule() -> None:
     importlib.import_module("tvm.meta_schedule")
 
 
-@register_func("runtime.module.loadbinary_relay.VMExecutable")
 def _load_relay_program(code: bytes | str) -> Any:
     # Libraries are loaded where nothing of relay was named yet, such as by servers of sessions.
     loader = importlib.import_module("tvm.relay.backend.vm").load_program
     return loader(code.decode() if isinstance(code, (bytes, bytearray)) else str(code))
 
+
+if not _ffi.base._RUNTIME_ONLY:
+    register_func("runtime.module.loadbinary_relay.VMExecutable", _load_relay_program)
 
 _older_names.watch_imports()

@@ -18,6 +18,7 @@ from .compiler_functions import (
 )
 from .composite import MergeComposite
 from .continuations import ToCPS, to_cps, un_cps
+from .defunctionalization import Defunctionalization
 from .dynamic import DynamicToStatic
 from .expand import EtaExpand, SplitArgs
 from .fake_quantization import FakeQuantizationToInteger

@@ -37,7 +37,7 @@ from ..ty import RefType
 from ..type_functor import TypeMutator
 from .normal_forms import ToANormalForm
 
-__all__ = ["ToCPS", "to_cps", "un_cps"]
+__all__ = ["ToCPS", "holds_functions", "is_kernel_function", "to_cps", "un_cps"]
 
 
 class _Types(TypeMutator):
@@ -74,17 +74,18 @@ class _Put(TypeMutator):
         return self._type if tv.same_as(self._var) else tv
 
 
-def _stays(func: Function) -> bool:
+def is_kernel_function(func: Function) -> bool:
     """Whether a function computes without calling any of the program: kernels, other compilers."""
     return func.attrs is not None and any(k in func.attrs for k in ("Primitive", "Compiler"))
 
 
-def _has_functions(type_: Type) -> bool:
+def holds_functions(type_: Type) -> bool:
+    """Whether values of a type have functions inside."""
     if isinstance(type_, TypeCall):
-        return any(_has_functions(arg) for arg in type_.args)
+        return any(holds_functions(arg) for arg in type_.args)
     if isinstance(type_, RefType):
-        return _has_functions(type_.value)
-    return isinstance(type_, FuncType) or any(map(_has_functions, getattr(type_, "fields", ())))
+        return holds_functions(type_.value)
+    return isinstance(type_, FuncType) or any(map(holds_functions, getattr(type_, "fields", ())))
 
 
 class _Conversion:
@@ -111,7 +112,7 @@ class _Conversion:
         )
 
     def _function(self, func: Function) -> Function:
-        if _stays(func):
+        if is_kernel_function(func):
             return func
         params = [self._var(p) for p in func.params]
         signature = func.checked_type
@@ -127,9 +128,9 @@ class _Conversion:
     def _is_kernel(self, op: RelayExpr) -> bool:
         if isinstance(op, GlobalVar):
             func = self._mod[op]
-            return not isinstance(func, Function) or _stays(func)
+            return not isinstance(func, Function) or is_kernel_function(func)
         if isinstance(op, Function):
-            return _stays(op)
+            return is_kernel_function(op)
         return isinstance(op, (Op, Constructor)) or op in self._kernels
 
     def _jumps(self, expr: RelayExpr) -> bool:
@@ -203,7 +204,7 @@ class _Conversion:
         return pattern
 
     def _check(self, constructor: Constructor) -> None:
-        if any(_has_functions(part) for part in constructor.inputs):
+        if any(holds_functions(part) for part in constructor.inputs):
             raise error.ValueError(
                 f"relay.transform.ToCPS: constructor '{constructor.name_hint}' holds functions, "
                 "whose type is in the definition; make it a parameter of the defined type"
@@ -270,7 +271,7 @@ def ToCPS() -> Pass:
         result = IRModule({}, mod.type_definitions)
         new = {str(gv.name_hint): GlobalVar(str(gv.name_hint)) for gv in mod.functions}
         for gvar, func in named.functions.items():
-            if isinstance(func, Function) and not _stays(func):
+            if isinstance(func, Function) and not is_kernel_function(func):
                 func = _Conversion(named, lambda gv: new[str(gv.name_hint)]).whole(func)
             result[new[str(gvar.name_hint)]] = func
         return infer_module(result if mod.attrs is None else result.with_attrs(mod.attrs))
