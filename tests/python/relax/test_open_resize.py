@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-import tvm
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+
+import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import OnnxError, from_onnx
 
@@ -27,12 +28,12 @@ def model(inputs, initializers, **attrs):
 
 SCALES = np.array([1, 1, 2, 1.5], "float32")
 CASES = [
-    ("scales", dict(mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")),
-    ("scales", dict(mode="linear", coordinate_transformation_mode="half_pixel")),
-    ("scales", dict(mode="cubic", coordinate_transformation_mode="half_pixel", exclude_outside=1)),
-    ("scales", dict(mode="linear", coordinate_transformation_mode="align_corners")),
-    ("sizes", dict(mode="linear", coordinate_transformation_mode="pytorch_half_pixel")),
-    ("sizes", dict(mode="nearest", coordinate_transformation_mode="half_pixel")),
+    ("scales", {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    ("scales", {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}),
+    ("scales", {"mode": "cubic", "coordinate_transformation_mode": "half_pixel", "exclude_outside": 1}),
+    ("scales", {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+    ("sizes", {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
+    ("sizes", {"mode": "nearest", "coordinate_transformation_mode": "half_pixel"}),
 ]  # fmt: skip
 
 
