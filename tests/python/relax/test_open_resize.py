@@ -1,4 +1,4 @@
-"""ONNX's Resize of images whose height and width are open, against the same model of fixed sizes."""
+"""ONNX's Resize of images whose height and width are open, against the reference evaluator."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ def model(inputs, initializers, **attrs):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 
+WHERE = "coordinate_transformation_mode"
 SCALES = np.array([1, 1, 2, 1.5], "float32")
 CASES = [
-    ("scales", {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
-    ("scales", {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}),
-    ("scales", {"mode": "cubic", "coordinate_transformation_mode": "half_pixel", "exclude_outside": 1}),
-    ("scales", {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
-    ("sizes", {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
-    ("sizes", {"mode": "nearest", "coordinate_transformation_mode": "half_pixel"}),
-]  # fmt: skip
+    ("scales", {"mode": "nearest", WHERE: "asymmetric", "nearest_mode": "floor"}),
+    ("scales", {"mode": "linear", WHERE: "half_pixel"}),
+    ("scales", {"mode": "cubic", WHERE: "half_pixel", "exclude_outside": 1}),
+    ("scales", {"mode": "linear", WHERE: "align_corners"}),
+    ("sizes", {"mode": "linear", WHERE: "pytorch_half_pixel"}),
+    ("sizes", {"mode": "nearest", WHERE: "half_pixel"}),
+]
 
 
 @pytest.mark.parametrize(("given", "attrs"), CASES, ids=str)
