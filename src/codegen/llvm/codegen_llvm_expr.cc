@@ -216,9 +216,9 @@ Value CodeGenLLVM::Extremum(bool maximum, const PrimExpr& a, const PrimExpr& b) 
     Value is_nan = text().Compare("fcmp uno", y, y);
     return text().Select(text().Binary("or", better, is_nan), y, x);
   }
-  // Which of two zeros it is does not matter. A machine whose instruction returns the second operand
-  // when one is NaN looks at the first one beside it: that is the element of a reduction, whose
-  // result so far does not wait for it.
+  // Which of two zeros it is does not matter. A machine whose instruction returns the second
+  // operand when one is NaN looks at the first one beside it: that is the element of a reduction,
+  // whose result so far does not wait for it.
   const std::string flags = float_flags_ == " fast" ? float_flags_ : float_flags_ + " nsz";
   Value result = text().Intrinsic(maximum ? "llvm.maximum" : "llvm.minimum", {y, x}, flags);
   return dtype.is_bfloat16() ? FloatToBFloat(result) : result;

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 import tvm
 from tvm import te, tir
 

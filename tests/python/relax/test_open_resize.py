@@ -1,13 +1,14 @@
-"""ONNX's Resize of images whose height and width are open, against the same model of fixed sizes."""
+"""ONNX's Resize of images whose height and width are open, against the reference evaluator."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 import pytest
-import tvm
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+
+import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import OnnxError, from_onnx
 
@@ -25,15 +26,16 @@ def model(inputs, initializers, **attrs):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 
+WHERE = "coordinate_transformation_mode"
 SCALES = np.array([1, 1, 2, 1.5], "float32")
 CASES = [
-    ("scales", dict(mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")),
-    ("scales", dict(mode="linear", coordinate_transformation_mode="half_pixel")),
-    ("scales", dict(mode="cubic", coordinate_transformation_mode="half_pixel", exclude_outside=1)),
-    ("scales", dict(mode="linear", coordinate_transformation_mode="align_corners")),
-    ("sizes", dict(mode="linear", coordinate_transformation_mode="pytorch_half_pixel")),
-    ("sizes", dict(mode="nearest", coordinate_transformation_mode="half_pixel")),
-]  # fmt: skip
+    ("scales", {"mode": "nearest", WHERE: "asymmetric", "nearest_mode": "floor"}),
+    ("scales", {"mode": "linear", WHERE: "half_pixel"}),
+    ("scales", {"mode": "cubic", WHERE: "half_pixel", "exclude_outside": 1}),
+    ("scales", {"mode": "linear", WHERE: "align_corners"}),
+    ("sizes", {"mode": "linear", WHERE: "pytorch_half_pixel"}),
+    ("sizes", {"mode": "nearest", WHERE: "half_pixel"}),
+]
 
 
 @pytest.mark.parametrize(("given", "attrs"), CASES, ids=str)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fractions
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,8 +102,8 @@ def _scaled(extent: int, factor: float) -> int:
     ratio = fractions.Fraction(factor).limit_denominator(1 << 10)
     if np.float32(float(ratio)) != np.float32(factor):
         raise OnnxError(
-            f"Resize of an open size by {factor}, which is no ratio of small whole numbers; give the "
-            "size by shape_dict, or name the new sizes"
+            f"Resize of an open size by {factor}, which is no ratio of small whole numbers; give "
+            "the size by shape_dict, or name the new sizes"
         )
     return extent * ratio.numerator // ratio.denominator
 
