@@ -349,10 +349,8 @@ class Layout {
     state_.compute_at(shared, reader, At(reader, shared_at));
     state_.compute_at(fragments, reader, At(reader, fragments_at));
     PadRows(shared);
-    if (!fills_ahead_.empty()) {
-      state_.pragma(shared, At(shared, 0), fills_ahead_);
-    }
     FetchTogether(shared);
+    if (!fills_ahead_.empty()) state_.pragma(shared, At(shared, 0), fills_ahead_);
   }
 
   /*!
