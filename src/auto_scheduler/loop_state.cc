@@ -10,6 +10,8 @@
 #include <tvm/runtime/registry.h>
 
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "utils.h"
 
@@ -210,10 +212,24 @@ uint64_t HashStage(const State& state, int stage_id, uint64_t hash) {
   return Mix(hash, std::hash<std::string>()(stage->op->name));
 }
 
+/*! \brief Marks of copies that are made ahead of their use, which no loop shows; in order. */
+std::vector<std::string> CopiesAhead(const State& state) {
+  std::vector<std::string> marks;
+  for (const Step& step : state->transform_steps) {
+    const auto* pragma = step.as<PragmaStepNode>();
+    if (pragma == nullptr) continue;
+    const std::string type = pragma->pragma_type;
+    if (type == "double_buffer" || type == "async_copy") marks.push_back(type);
+  }
+  return marks;
+}
+
 }  // namespace
 
 std::string State::ToStr(bool delete_trivial_loop) const {
-  return StatePrinter(*this, delete_trivial_loop).Print();
+  std::string text = StatePrinter(*this, delete_trivial_loop).Print();
+  for (const std::string& mark : CopiesAhead(*this)) text += "pragma " + mark + "\n";
+  return text;
 }
 
 uint64_t State::ProgramHash() const {
@@ -223,6 +239,9 @@ uint64_t State::ProgramHash() const {
     if (stage->op_type == StageKind::kCompute && stage->compute_at == ComputeAtKind::kRoot) {
       hash = HashStage(*this, static_cast<int>(i), hash);
     }
+  }
+  for (const std::string& mark : CopiesAhead(*this)) {
+    hash = Mix(hash, std::hash<std::string>()(mark));
   }
   return hash;
 }

@@ -296,7 +296,7 @@ struct PragmaText {
     known = known &&
             ((IsAutoUnroll() && numbers.size() == 1) || (IsReadAhead() && numbers.size() == 2) ||
              ((name == "debug_skip_region" || name == "tensor_core" || IsNextTile()) &&
-             numbers.empty()));
+              numbers.empty()));
     TVM_CHECK(known, ValueError) << "pragma: \"" << text
                                  << "\" is unknown; use auto_unroll_max_step$N, "
                                     "read_ahead$OPERAND$TRIPS, tensor_core, double_buffer, "
@@ -391,8 +391,7 @@ void SplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 }
 
 void FixedSplitStepNode::Init() {
-  TVM_CHECK(length >= 1, ScheduleError)
-      << "fixed split: the length must be >= 1, got " << length;
+  TVM_CHECK(length >= 1, ScheduleError) << "fixed split: the length must be >= 1, got " << length;
 }
 
 void FixedSplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {

@@ -14,8 +14,7 @@ void SharedMemory::Reset(int threads, int warp_size) {
   warp_epochs_.assign((threads + warp_size - 1) / warp_size, 1);
 }
 
-void SharedMemory::Add(const uint8_t* memory, size_t bytes, size_t cell_bytes,
-                       bool of_block) {
+void SharedMemory::Add(const uint8_t* memory, size_t bytes, size_t cell_bytes, bool of_block) {
   regions_.push_back({memory, bytes, cell_bytes, of_block, {}});
   if (of_block) bytes_ += bytes;
 }

@@ -23,7 +23,8 @@ namespace stackvm {
 class SharedMemory {
  public:
   void Reset(int threads, int warp_size);
-  /*! \param of_block Whether it takes the shared memory of the block, as registers of warps do not. */
+  /*! \param of_block Whether it takes the shared memory of the block, as registers of warps do not.
+   */
   void Add(const uint8_t* memory, size_t bytes, size_t cell_bytes, bool of_block);
   void RemoveLast();
   /*! \brief Bytes of shared memory of the block. */

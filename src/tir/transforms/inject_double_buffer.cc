@@ -40,6 +40,15 @@ class PointerUses final : public StmtExprVisitor {
   }
   void VisitExpr_(const CallNode* op) final {
     if (op->op.same_as(builtin::prefetch())) return;
+    if (op->op.same_as(builtin::tvm_load_matrix_sync())) {
+      // Reads from where it is told, and keeps nothing.
+      for (const PrimExpr& arg : op->args) {
+        const auto* address = arg.as<CallNode>();
+        const bool from_memory = address != nullptr && address->op.same_as(builtin::address_of());
+        VisitExpr(from_memory ? address->args[0] : arg);
+      }
+      return;
+    }
     if (op->op.same_as(builtin::address_of())) {
       // Whoever has the address may read and write there.
       if (const auto* load = op->args[0].as<BufferLoadNode>()) {

@@ -1,4 +1,4 @@
-"""Sketches on tensor cores: their structure, what they compute, features, limits and machine code."""
+"""Sketches on tensor cores: structure, results, features, limits and machine code."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ constexpr double kWarpsForArithmetic = 16;
 constexpr double kShareOfWarpsForMemory = 0.25;
 // Accumulators of one thread whose chains the hardware overlaps.
 constexpr double kMostOverlapped = 4;
-// What the 32 threads of a warp have of a sum in one fragment, and what one of them moves at a time.
+// What the 32 threads of a warp have of a sum in one fragment, and what one of them moves at a
+// time.
 constexpr double kElementsOfFragment = 256;
 constexpr double kElementsOfFragmentMove = 8;
 // Resources are used at the same time, but never perfectly so.
@@ -94,9 +95,9 @@ class KernelModel {
                            std::min(1.0, blocks / cores);
     const double idle_lanes = warps * static_cast<double>(machine_.warp_size) / threads;
 
-    const double tensor_busy = std::min(
-        1.0, warps_at_once * std::min(std::max(fragment_sums, 1.0), kMostOverlapped) /
-                 kWarpsForArithmetic);
+    const double tensor_busy =
+        std::min(1.0, warps_at_once * std::min(std::max(fragment_sums, 1.0), kMostOverlapped) /
+                          kWarpsForArithmetic);
     const double bounds[] = {
         tensor_seconds * share / tensor_busy,
         operations * share * idle_lanes /
@@ -131,9 +132,9 @@ class KernelModel {
   double TensorRate(const StoreInfo& store) const {
     TVM_CHECK(machine_.tensor_multiply_adds_per_cycle > 0, ValueError)
         << "device model: the program uses tensor cores, which the target does not have";
-    const auto operand = std::find_if(
-        store.accesses.begin(), store.accesses.end(),
-        [&store](const AccessInfo& access) { return access.buffer != store.buffer; });
+    const auto operand =
+        std::find_if(store.accesses.begin(), store.accesses.end(),
+                     [&store](const AccessInfo& access) { return access.buffer != store.buffer; });
     // Twice the elements of half the bits take the same time.
     const double halves = static_cast<double>(program_.element_bytes(operand->buffer)) / 2;
     return static_cast<double>(machine_.tensor_multiply_adds_per_cycle) / halves *
@@ -144,7 +145,8 @@ class KernelModel {
   bool FillsAhead(int kernel) const {
     bool found = false;
     for (const RealizeInfo& realize : program_.realizes) {
-      if (realize.kernel != kernel || program_.buffers[realize.buffer].scope() != "shared") continue;
+      if (realize.kernel != kernel || program_.buffers[realize.buffer].scope() != "shared")
+        continue;
       const bool in_loop = std::any_of(realize.loops.begin(), realize.loops.end(),
                                        [](const LoopRef& loop) { return !loop->is_thread(); });
       if (!in_loop) continue;

@@ -81,17 +81,16 @@ PrimExpr AtOutermost(const std::vector<PrimExpr>& inside, const std::vector<Prim
 }
 
 bool TouchesFragments(const std::set<int>& fragments, const StoreInfo& store) {
-  return std::any_of(store.accesses.begin(), store.accesses.end(), [&](const AccessInfo& access) {
-    return fragments.count(access.buffer) != 0;
-  });
+  return std::any_of(store.accesses.begin(), store.accesses.end(),
+                     [&](const AccessInfo& access) { return fragments.count(access.buffer) != 0; });
 }
 
 /*! \brief Registers of one lane for fragments that a warp holds of a buffer. */
 PrimExpr RegistersOfFragments(const LoopProgram& program, const RealizeInfo& realize,
                               const MachineFacts& machine) {
   const DataType dtype = program.buffers[realize.buffer]->dtype;
-  const bool is_sum = std::any_of(
-      program.stores.begin(), program.stores.end(), [&](const StoreInfo& store) {
+  const bool is_sum =
+      std::any_of(program.stores.begin(), program.stores.end(), [&](const StoreInfo& store) {
         return store.on_tensor_cores && store.buffer == realize.buffer;
       });
   // Operands of float16 are held twice, for the sake of the first tensor cores.
@@ -243,8 +242,8 @@ PrimExpr ThreadStep(const LoopProgram& program, const AccessInfo& access) {
 /*! \brief The loops of a store of a warp that run over what it has in fragments. */
 std::vector<LoopRef> LoopsOfFragments(const LoopProgram& program, const StoreInfo& store,
                                       const std::set<int>& fragments) {
-  const auto realize = std::find_if(
-      program.realizes.begin(), program.realizes.end(), [&](const RealizeInfo& found) {
+  const auto realize =
+      std::find_if(program.realizes.begin(), program.realizes.end(), [&](const RealizeInfo& found) {
         return fragments.count(found.buffer) != 0 &&
                std::any_of(store.accesses.begin(), store.accesses.end(),
                            [&](const AccessInfo& of) { return of.buffer == found.buffer; });

@@ -22,7 +22,8 @@ namespace {
 
 /*! \brief Rows and columns of a fragment of the result, square ones first. */
 constexpr int kShapes[3][2] = {{16, 16}, {32, 8}, {8, 32}};
-/*! \brief Bytes of one access of a thread, and what rows of fragments in memory are multiples of. */
+/*! \brief Bytes of one access of a thread, and what rows of fragments in memory are multiples of.
+ */
 constexpr int kAccessBytes = 16;
 
 /*! \brief A product of matrices that a stage adds up, in terms of its axes. */
@@ -103,7 +104,8 @@ class ProductReader {
     const auto* real = combiner->identity_element[0].as<FloatImmNode>();
     const bool from_zero =
         real != nullptr ? real->value == 0 : tir::is_zero(combiner->identity_element[0]);
-    return add != nullptr && from_zero && add->a.same_as(combiner->lhs[0]) && add->b.same_as(combiner->rhs[0]);
+    return add != nullptr && from_zero && add->a.same_as(combiner->lhs[0]) &&
+           add->b.same_as(combiner->rhs[0]);
   }
 
   static const tir::ProducerLoadNode* LoadOf(const PrimExpr& factor) {
@@ -118,9 +120,8 @@ class ProductReader {
     if (machine_.tensor_multiply_adds_per_cycle == 0 || a != b) return 0;
     const int capability = machine_.compute_capability;
     if (a.is_float16()) return sum.is_float() && sum.bits() <= 32 ? kSteps : 0;
-    if (a.is_bfloat16()) return sum.is_float() && sum.bits() == 32 && capability >= kBrainFloatFrom
-                                    ? kSteps
-                                    : 0;
+    if (a.is_bfloat16())
+      return sum.is_float() && sum.bits() == 32 && capability >= kBrainFloatFrom ? kSteps : 0;
     const bool is_byte = (a.is_int() || a.is_uint()) && a.bits() == 8;
     return is_byte && sum == DataType::Int(32) && capability >= kIntegersFrom ? kSteps : 0;
   }
@@ -134,9 +135,10 @@ class ProductReader {
   /*! \brief The first shape of fragments that divides the result's rows and columns. */
   const int* ShapeFor(const tir::IterVarNode* row) const {
     const int64_t rows = Extent(row), columns = Extent(op_->axis.back().get());
-    const auto* shape = std::find_if(std::begin(kShapes), std::end(kShapes), [&](const int(&s)[2]) {
-      return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
-    });
+    const auto* shape =
+        std::find_if(std::begin(kShapes), std::end(kShapes), [&](const int (&s)[2]) {
+          return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
+        });
     return shape == std::end(kShapes) ? nullptr : *shape;
   }
 
@@ -336,23 +338,20 @@ class Layout {
 
   void Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
     const Array<Stage>& stages = state_->stages;
-    const auto found = std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) {
-      return stage->op.same_as(operand);
-    });
+    const auto found = std::find_if(stages.begin(), stages.end(),
+                                    [&](const Stage& stage) { return stage->op.same_as(operand); });
     ICHECK(found != stages.end());
     const int source = static_cast<int>(found - stages.begin());
-    const int shared = state_.cache_read(source, "shared", {state_.PositionOf(product)},
-                                         task_->compute_dag);
+    const int shared =
+        state_.cache_read(source, "shared", {state_.PositionOf(product)}, task_->compute_dag);
     const int fragments =
         state_.cache_read(shared, "local", {state_.PositionOf(product)}, task_->compute_dag);
     const int reader = state_.PositionOf(product);
     state_.compute_at(shared, reader, At(reader, shared_at));
     state_.compute_at(fragments, reader, At(reader, fragments_at));
     PadRows(shared);
-    if (!fills_ahead_.empty()) {
-      state_.pragma(shared, At(shared, 0), fills_ahead_);
-    }
     FetchTogether(shared);
+    if (!fills_ahead_.empty()) state_.pragma(shared, At(shared, 0), fills_ahead_);
   }
 
   /*!
