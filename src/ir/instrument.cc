@@ -108,6 +108,8 @@ class PassTimingNode final : public PassInstrumentNode {
   mutable std::vector<Entry*> open_;
 };
 
+}  // namespace
+
 /*! \brief Prints the module before and after passes with given names; absent names mean all. */
 class PrintInstrumentNode final : public PassInstrumentNode {
  public:
@@ -133,8 +135,6 @@ class PrintInstrumentNode final : public PassInstrumentNode {
   }
 };
 TVM_REGISTER_NODE(PrintInstrumentNode);
-
-}  // namespace
 
 TVM_REGISTER_GLOBAL("instrument.PassInstrument")
     .set_body_typed([](String name, PackedFunc enter, PackedFunc exit, PackedFunc should_run,
