@@ -92,8 +92,8 @@ class PrefetchInjector final : public StmtMutator {
     bool moves = false;
     Array<Range> bounds;
     for (const Range& range : DomainTouched(body, buffer, true, false)) {
-      // What the loop's range makes of a place decides where it is later: behind the loop's last trip
-      // memory goes on, and digits of a place cost more to carry than reading ahead saves.
+      // What the loop's range makes of a place decides where it is later: behind the loop's last
+      // trip memory goes on, and digits of a place cost more to carry than reading ahead saves.
       const PrimExpr place = analyzer_.Simplify(range->min);
       bounds.push_back(Range::FromMinExtent(Substitute(place, later), range->extent));
       moves = moves || !bounds.back()->min.same_as(place);
