@@ -17,5 +17,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 # Tests leave nothing for later runs, and find nothing of earlier ones.
 os.environ["TVM_FELIX_CACHE"] = "off"
 
+# No test needs a program's time to be right, so none waits for a machine that is calm.
+os.environ["TVM_MEASURE_WAIT_SECONDS"] = "0"
+
 # Every function is looked at after every pass, so that what a pass spoils is laid at its door.
 PassContext.set_default("ir.verify", True)

@@ -8,6 +8,7 @@ A fixed piece of work, timed before and after, tells such measurements from othe
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -18,9 +19,11 @@ __all__ = ["MachineGauge", "gauge_here", "undisturbed"]
 # How much longer than usual the gauge takes on a core that is disturbed. On a Zen 3 a convolution
 # takes its usual time below 1.08, and 1.4 times as long where the gauge takes 1.25 to 1.5 times.
 _DISTURBED = 1.1
-# Seconds that each program may wait for a calm machine, and how many of those may be saved up.
+# Seconds that each program may wait for a calm machine unless the environment says otherwise, and
+# for how many programs they may be saved up.
+_VARIABLE = "TVM_MEASURE_WAIT_SECONDS"
 _SECONDS_A_PROGRAM = 0.3
-_MOST_SECONDS = 6.0
+_SAVED_UP = 20
 _PAUSE_SECONDS = 0.002
 # Repeats that are timed between two readings.
 _CHUNK = 4
@@ -32,6 +35,12 @@ class MachineGauge:
     Parameters
     ----------
     read : seconds that the gauge takes now.
+    seconds : that each program may wait for a calm machine; 0 never waits. By default the
+        environment's ``TVM_MEASURE_WAIT_SECONDS``, or 0.3.
+
+    Raises
+    ------
+    ValueError : the environment's value is no number of seconds.
 
     Attributes
     ----------
@@ -39,9 +48,14 @@ class MachineGauge:
         before the first.
     """
 
-    def __init__(self, read: Callable[[], float] = _profiling_api.GaugeSeconds) -> None:
+    def __init__(
+        self,
+        read: Callable[[], float] = _profiling_api.GaugeSeconds,
+        seconds: float | None = None,
+    ) -> None:
         self._read = read
-        self._allowance = _MOST_SECONDS / 2
+        self._seconds = _seconds_of_environment() if seconds is None else seconds
+        self._allowance = _SAVED_UP / 2 * self._seconds
         self.usual = math.inf
 
     def is_calm(self) -> bool:
@@ -56,7 +70,7 @@ class MachineGauge:
 
     def start_program(self) -> None:
         """Another program is about to be timed."""
-        self._allowance = min(self._allowance + _SECONDS_A_PROGRAM, _MOST_SECONDS)
+        self._allowance = min(self._allowance + self._seconds, _SAVED_UP * self._seconds)
 
     def may_wait(self) -> bool:
         """Whether there is time left to wait for a calm machine."""
@@ -74,6 +88,17 @@ class MachineGauge:
     def spend(self, seconds: float) -> None:
         """Seconds were spent on what a calm machine would not have needed."""
         self._allowance -= seconds
+
+
+def _seconds_of_environment() -> float:
+    text = os.environ.get(_VARIABLE, str(_SECONDS_A_PROGRAM))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f'{_VARIABLE} is "{text}"; say how many seconds a program may wait, or 0')
+    return seconds
 
 
 gauge_here = MachineGauge()

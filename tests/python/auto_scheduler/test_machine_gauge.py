@@ -13,6 +13,7 @@ from tvm.auto_scheduler import machine_gauge, measure_jobs
 from tvm.auto_scheduler.machine_gauge import MachineGauge, undisturbed
 
 USUAL, SLOW = 5e-6, 7e-6
+WAIT = 0.3
 
 
 class Machine:
@@ -24,7 +25,7 @@ class Machine:
     def __init__(self, phases, monkeypatch):
         self.phases, self.at = list(phases), 0
         self.chunks, self.slept = [], 0.0
-        self.gauge = MachineGauge(self.read)
+        self.gauge = MachineGauge(self.read, WAIT)
         self.gauge.learn(USUAL)
         monkeypatch.setattr(machine_gauge.time, "sleep", self.sleep)
 
@@ -73,8 +74,20 @@ def test_nobody_waits_for_ever(monkeypatch):
     machine = Machine(["slow"], monkeypatch)
     for _ in range(20):
         assert machine.measure(8) == [2.0] * 8
-    # What was saved up at first, and a share for each program; timing them counts nothing.
-    assert machine.slept < 20 * machine_gauge._SECONDS_A_PROGRAM + machine_gauge._MOST_SECONDS
+    # What is saved up at first is worth ten programs.
+    assert machine.slept < (20 + 10 + 1) * WAIT
+
+
+def test_the_environment_says_how_long_to_wait(monkeypatch):
+    monkeypatch.setenv("TVM_MEASURE_WAIT_SECONDS", "0")
+    gauge = MachineGauge(lambda: SLOW)
+    gauge.learn(USUAL)
+    gauge.start_program()
+    assert undisturbed(gauge, 8, lambda count: [2.0] * count) == [2.0] * 8
+    for text in ("soon", "-1", "nan"):
+        monkeypatch.setenv("TVM_MEASURE_WAIT_SECONDS", text)
+        with pytest.raises(ValueError, match=f'MEASURE_WAIT_SECONDS is "{text}"'):
+            MachineGauge()
 
 
 def test_a_new_process_learns_what_is_usual(monkeypatch):
