@@ -14,7 +14,7 @@ import tvm._ffi
 
 __all__ = ["assert_allclose", "main"]
 
-# Read when they are asked for: they need pytest or the compiler.
+# Read when they are asked for: they need pytest or the compiler. Modules are relative to this one.
 _ELSEWHERE = {
     "compare": ("CompareBeforeAfter",),
     "numeric": (
@@ -62,7 +62,7 @@ _ELSEWHERE = {
         "skip_if_32bit",
         "uses_gpu",
     ),
-    "targets": ("DEFAULT_TEST_TARGETS", "device_enabled", "enabled_targets"),
+    ".target.enabled": ("DEFAULT_TEST_TARGETS", "device_enabled", "enabled_targets"),
 }
 # Functions of the runtime with which values, errors and time are sent across the border.
 _FOREIGN = ("echo", "nop", "sleep_in_ffi", "test_raise_error_callback", "test_wrap_callback")
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
         return tvm._ffi.get_global_func(f"testing.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'tvm.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from tvm.runtime import Device
 from tvm.target import Target
+from tvm.target.enabled import device_of, enabled_targets
 
 from . import requirements
-from .targets import device_of, enabled_targets
 
 __all__: list[str] = []
 

@@ -83,7 +83,7 @@ struct DoubleBuffer {
 /*! \brief A copy whose end only async_wait_queue_scope waits for. */
 Stmt StartOf(const Stmt& copy) {
   const PrimExpr zero = make_zero(DataType::Int(32));
-  return AttrStmt(make_zero(DataType::Int(32)), attr::async_commit_queue_scope, zero,
+  return AttrStmt(zero, attr::async_commit_queue_scope, zero,
                   AttrStmt(zero, attr::async_scope, zero, copy));
 }
 

@@ -40,9 +40,9 @@ using ThreadAccesses = std::vector<ThreadAccess>;
 /*! \brief A statement with its barriers, as its surroundings see it. */
 struct Planned {
   Stmt stmt;
-  /*! \brief ThreadAccesses that no barrier of the statement precedes. */
+  /*! \brief Accesses that no barrier of the statement precedes. */
   ThreadAccesses exposed;
-  /*! \brief ThreadAccesses, also earlier ones, that no barrier follows. */
+  /*! \brief Accesses, also earlier ones, that no barrier follows. */
   ThreadAccesses pending;
   /*! \brief Whether every execution passes a barrier. */
   bool barrier = false;
