@@ -22,6 +22,7 @@ def bools(*shape):
 X = randn(3, 5)
 POSITIVE = randn(3, 5).abs() + 0.1
 UNIT = randn(3, 5).clamp(-0.95, 0.95)
+GAPS = torch.where(torch.arange(15).reshape(3, 5) % 4 == 1, math.nan, POSITIVE - 0.5)
 ROW = randn(5)
 I, J = ints(3, 5), ints(3, 5, low=1)
 B, C = bools(3, 5), bools(3, 5)
@@ -75,6 +76,8 @@ BINARY = {
     "remainder.Scalar": [(X * 5, -1.5), (I, -4)],
     "maximum.default": [(X, X.flip(0)), (I, J)],
     "minimum.default": [(X, X.flip(0))],
+    "fmax.default": [(GAPS, X), (X, GAPS), (GAPS, GAPS), (I, J)],
+    "fmin.default": [(X, GAPS), (GAPS, X.flip(0))],
     "atan2.default": [(X, X.flip(1))],
     **{f"{name}.Tensor": [(I, J), (X, X.flip(0)), (B, C)] for name in ("eq", "ne", "lt", "le", "gt",
                                                                       "ge")},

@@ -219,10 +219,10 @@ def tune_together(
             rivals,
             in_place=runner == "local" and not search.interrupted,
         )
-        compiled = dict(zip(imported, tuned))
-    for network in compiled.values():
-        logger.info("%r", network)
-    return compiled
+        for network in tuned:
+            # Where schedules are from is read of the folder, which may be a temporary one.
+            logger.info("%s: %s", network.network.name, network.coverage)
+        return dict(zip(imported, tuned))
 
 
 def compile_in_place(

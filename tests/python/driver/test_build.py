@@ -36,6 +36,7 @@ def test_passes_of_the_three_parts_in_order():
         "MergeSharedMemoryAllocations",
         "ThreadSync",
         "LowerThreadAllreduce",
+        "AsyncCopiesOfSchedules",
         "AnnotateDeviceRegions",
         "SplitHostDevice",
         "MakePackedAPI",

@@ -293,6 +293,19 @@ def test_kernels_that_are_faster_by_hand_inside_the_network_stay_so(tmp_path, mo
         felix.compile(model, x, records=folder, cache=False)
 
 
+def test_a_network_knows_its_schedules_when_the_temporary_folder_of_its_run_is_gone(monkeypatch):
+    model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
+    monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
+    monkeypatch.setattr(Optimizer, "_confirm", lambda *_: None)
+    monkeypatch.setattr(
+        tuning, "_choose_parts", lambda _1, _2, tuned, untuned, *_: (tuned, tuned, untuned)
+    )
+    monkeypatch.setattr(tuning, "keep_untuned", lambda *_: ["Linear"])
+    network = felix.tune(model, x, trials=2, cache=False, progress=False)
+    assert [kernel.schedule for kernel in network.kernels] == ["records"]
+    assert "1 (100.0% of the work) by " in repr(network)
+
+
 def test_records_of_any_search_are_timed_inside_of_the_network(tmp_path, monkeypatch):
     model, x = nn.Linear(32, 16).eval(), torch.randn(4, 32)
     monkeypatch.setattr(MeasureSession, "measure_library", lambda *_: None)
