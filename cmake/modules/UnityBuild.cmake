@@ -18,7 +18,9 @@ function(tvm_unity_build target)
   if(NOT TVM_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # By relative paths, ccache knows the units of another checkout.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
+                                             UNITY_BUILD_RELOCATABLE ON)
   target_compile_options(${target} PRIVATE "${TVM_UNITY_OPTIONS}")
   get_target_property(sources ${target} SOURCES)
   set(folders "")
