@@ -63,12 +63,14 @@ class ProcessorBound:
     columns : names of the feature columns.
     target : the processor.
     lanes : elements of a vector.
+    peak : FLOP a second of all cores; infinite if it is not known.
     """
 
-    def __init__(self, columns: Sequence[str], target: Target, lanes: int) -> None:
+    def __init__(self, columns: Sequence[str], target: Target, lanes: int, peak: float) -> None:
         self._column = {name: i for i, name in enumerate(columns)}
         self._cores = max(int(target.num_cores), 1)
         self._lanes = float(lanes)
+        self._peak = peak
         self._vector_bytes = float(target.vector_width) / 8
         self._cache_bytes = [float(size) for size in target.cache_bytes]
         # Multiply-adds take four cycles; narrower vectors are issued two in a cycle.
@@ -144,6 +146,8 @@ class ProcessorBound:
         beyond = traffic / (traffic + self._cache_bytes[level])
         return traffic * beyond / (self._vector_bytes * _VECTORS_PER_SLOT[level])
 
-    def peak_seconds(self, slots: float, peak: float) -> float:
-        """Seconds of a number of slots where the machine does `peak` FLOP a second."""
-        return slots * 2.0 * self._lanes / peak * self._cores if peak > 0 else math.inf
+    def seconds(self, slots: float) -> float:
+        """Seconds of a number of slots; infinite where the machine's peak is not known."""
+        if not math.isfinite(self._peak):
+            return math.inf
+        return slots * 2.0 * self._lanes / self._peak * self._cores

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from tvm import auto_scheduler
+from tvm import DataType, auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.search_space import feature_version, space_key
@@ -18,6 +18,7 @@ from tvm.auto_scheduler.search_space import feature_version, space_key
 from .bound import ProcessorBound
 from .canonical import canonical_configs
 from .features import TorchFeatures
+from .gpu_bound import GpuBound, gpu_peak_flops
 from .peak import peak_flops
 from .sampling import distinct_rows
 from .sketch import Sketch, Task
@@ -171,11 +172,23 @@ def _task_model(sketches: Sequence[Sketch], flop: float, network: LatencyModel) 
         return TaskModel(network, None, flop, math.inf)
     target = sketches[0].parent_task.ansor_task.target
     columns = auto_scheduler.feature_names(target, sketches[0].parent_task.search_space)
-    if "cpu" not in target.keys:
-        return TaskModel(network, None, flop, math.inf)
-    lanes = max(int(target.vector_width) // 32, 1)
-    bound = ProcessorBound(columns, target, lanes)
-    return TaskModel(network, bound, flop, peak_flops(target))
+    if "cpu" in target.keys:
+        lanes = max(int(target.vector_width) // 32, 1)
+        peak = peak_flops(target)
+        return TaskModel(network, ProcessorBound(columns, target, lanes, peak), flop, peak)
+    if "kernel_cycles" in columns:
+        peak = gpu_peak_flops(target, _tensor_core_bytes(sketches))
+        return TaskModel(network, GpuBound(columns, target), flop, peak)
+    return TaskModel(network, None, flop, math.inf)
+
+
+def _tensor_core_bytes(sketches: Sequence[Sketch]) -> float | None:
+    """Bytes of the least element that some sketch multiplies on tensor cores, or None."""
+    steps = (step for sketch in sketches for step in sketch.state.transform_steps)
+    if not any(str(getattr(step, "pragma_type", "")).startswith("tensor_core") for step in steps):
+        return None
+    inputs = sketches[0].parent_task.ansor_task.compute_dag.tensors
+    return min(float(DataType(tensor.dtype).bits) / 8 for tensor in inputs)
 
 
 class TaskPerfFunc:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
-from .bound import ProcessorBound
-
-__all__ = ["Belief", "Observation", "TaskModel"]
+__all__ = ["Belief", "MachineBound", "Observation", "TaskModel"]
 
 # Spread of ln(speed) around the bound before anything is measured, what a measurement is off by,
 # and how far apart (in natural logarithms, over all coordinates) programs know of each other.
@@ -30,6 +29,25 @@ _TYPICAL_SHARE = 0.75
 # and how many of those that is worth.
 _NETWORK_SHARE = 0.5
 _NETWORK_PRIOR = 8.0
+
+
+class MachineBound(Protocol):
+    """The least time of programs on one machine, in units of its own."""
+
+    def describe(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """ln of the time, and coordinates in which like programs are near.
+
+        Parameters
+        ----------
+        features : shape (n, n_stores, n_columns).
+
+        Returns
+        -------
+        Float64 of shapes (n,) and (n, n_coordinates).
+        """
+
+    def seconds(self, units: float) -> float:
+        """Seconds of a number of units; infinite where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -79,31 +97,32 @@ class _Programs:
 class TaskModel:
     """Speed of a task's programs: the machine's bound, a learned share of it, what was measured.
 
-    The mean lies between the bound (see ProcessorBound) and a trained network, nearer to the one
-    that predicts this task's measurements better, and is moved by a Gaussian process over the
-    bound's components through what is left. Near measured programs the belief follows them; far
+    The mean lies between the bound (see ProcessorBound, GpuBound) and a trained network, nearer to
+    the one that predicts this task's measurements better, and is moved by a Gaussian process over
+    the bound's components through what is left. Near measured programs the belief follows them; far
     from all it falls back to bound and network, and says so by its deviation. No mean is above the
     machine's peak.
 
     Parameters
     ----------
     network : the cost model, trained on all tasks.
-    bound : of the target's processor, None for targets without one. Then the network is believed,
-        without a deviation.
+    bound : of the target's machine, None for targets and spaces without one. Then the network is
+        believed, without a deviation.
     flop : floating-point operations of one run.
     peak : FLOP a second that the machine can do.
     """
 
     def __init__(
-        self, network: LatencyModel, bound: ProcessorBound | None, flop: float, peak: float
+        self, network: LatencyModel, bound: MachineBound | None, flop: float, peak: float
     ) -> None:
         self.network = network
         self.bound = bound
         self._peak = math.log(peak / 1e9) if math.isfinite(peak) else math.inf
         self._work = math.log(max(flop, 1.0) / 1e9)
         self._offset = math.log(_TYPICAL_SHARE)
-        if bound is not None and math.isfinite(peak):
-            self._offset -= math.log(bound.peak_seconds(1.0, peak))
+        unit = math.inf if bound is None else bound.seconds(1.0)
+        if math.isfinite(unit):
+            self._offset -= math.log(unit)
         self._network_weight = _NETWORK_SHARE if network.trained else 0.0
         self._network_offset = 0.0
         self._sketches = torch.zeros(0, dtype=torch.int64)

@@ -22,10 +22,9 @@ struct KernelUse {
 /*!
  * \brief Seconds that a program without knobs would take on a machine; the same on every call.
  *
- * A bound for each resource of the machine (arithmetic of the fullest multiprocessor, shared
- * memory, cache, memory) after Williams et al., "Roofline", CACM 52(4), 2009, each weakened where
- * too few warps are resident to hide latencies, and a fixed time for every launch. It ranks
- * programs by what is known to matter; it is no measurement.
+ * The times of its kernels' resources (kernel_times.h), with what is known of the machine code, and
+ * a fixed time for every launch. It ranks programs by what is known to matter; it is no
+ * measurement.
  *
  * \param used One for each kernel, in order; empty to take estimates from the loops.
  * \throws ValueError if the program has no kernel, if `used` has another number of kernels, or if

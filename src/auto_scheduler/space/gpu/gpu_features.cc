@@ -4,7 +4,11 @@
  */
 #include <tvm/expr/op.h>
 
+#include <algorithm>
+#include <map>
+
 #include "kernel_facts.h"
+#include "kernel_times.h"
 #include "symbolic_parts.h"
 
 namespace tvm {
@@ -15,6 +19,15 @@ using namespace tir;
 namespace {
 
 PrimExpr CeilDiv(const PrimExpr& a, const PrimExpr& b) { return floordiv(a + b - 1, b); }
+
+/*! \brief How many rows of features describe a kernel: one for each buffer, of its last store. */
+double RowsOf(const LoopProgram& program, int kernel) {
+  std::map<int, int> last_kernel;
+  for (const StoreInfo& store : program.stores) last_kernel[store.buffer] = store.kernel;
+  return static_cast<double>(
+      std::count_if(last_kernel.begin(), last_kernel.end(),
+                    [kernel](const auto& entry) { return entry.second == kernel; }));
+}
 
 /*! \brief A store and the kernel around it; all 0 on the host. */
 struct GpuFacts {
@@ -54,6 +67,7 @@ struct GpuFacts {
       kernel_work = kernel_work + trips * RealConst(operations);
       if (stores[i].on_tensor_cores) tensor_work = tensor_work + trips * RealConst(operations);
     }
+    kernel_share = RealConst(1.0 / RowsOf(store.program, store.store.kernel));
     tensor_cores = div(tensor_work, max(kernel_work, RealConst(1)));
     Traffic here = TrafficOf(store.program, own, machine);
     uncoalesced = here.uncoalesced;
@@ -62,6 +76,14 @@ struct GpuFacts {
     memory_bytes = whole.memory;
     cache_bytes = whole.cache;
     shared_traffic = whole.shared;
+    const KernelTimes times =
+        KernelTimesOf(store.program, store.store.kernel, kernel, whole, machine);
+    tensor_cycles = times.tensor_cores;
+    arithmetic_cycles = times.arithmetic;
+    shared_cycles = times.shared_memory;
+    cache_cycles = times.cache;
+    memory_cycles = times.memory;
+    kernel_cycles = times.total;
     auto per_byte = [&](const PrimExpr& bytes) { return div(kernel_work, bytes + RealConst(1)); };
     memory_intensity = per_byte(whole.memory);
     cache_intensity = per_byte(whole.cache);
@@ -80,6 +102,9 @@ struct GpuFacts {
   PrimExpr memory_intensity = RealConst(0), cache_intensity = RealConst(0);
   PrimExpr shared_intensity = RealConst(0);
   PrimExpr tensor_cores = RealConst(0);
+  PrimExpr kernel_share = RealConst(0), kernel_cycles = RealConst(0);
+  PrimExpr tensor_cycles = RealConst(0), arithmetic_cycles = RealConst(0);
+  PrimExpr shared_cycles = RealConst(0), cache_cycles = RealConst(0), memory_cycles = RealConst(0);
 };
 
 }  // namespace
@@ -109,6 +134,13 @@ FeatureGroup GpuFeatures() {
               {"cache_intensity", kNumber, [](const Facts& f) { return f.cache_intensity; }},
               {"shared_intensity", kNumber, [](const Facts& f) { return f.shared_intensity; }},
               {"tensor_cores", kNumber, [](const Facts& f) { return f.tensor_cores; }},
+              {"kernel_share", kNumber, [](const Facts& f) { return f.kernel_share; }},
+              {"kernel_cycles", kNumber, [](const Facts& f) { return f.kernel_cycles; }},
+              {"tensor_cycles", kNumber, [](const Facts& f) { return f.tensor_cycles; }},
+              {"arithmetic_cycles", kNumber, [](const Facts& f) { return f.arithmetic_cycles; }},
+              {"shared_cycles", kNumber, [](const Facts& f) { return f.shared_cycles; }},
+              {"cache_cycles", kNumber, [](const Facts& f) { return f.cache_cycles; }},
+              {"memory_cycles", kNumber, [](const Facts& f) { return f.memory_cycles; }},
           }};
 }
 

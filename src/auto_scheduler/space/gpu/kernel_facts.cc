@@ -179,7 +179,7 @@ class KernelReader {
     }
     facts.registers = Simple(accumulators + operands + Int(kBaseRegisters));
     facts.shared_bytes = Simple(facts.shared_bytes);
-    facts.resident_blocks = ResidentBlocks(facts);
+    facts.resident_blocks = Simple(ResidentBlocks(facts, machine_));
     return facts;
   }
 
@@ -192,22 +192,6 @@ class KernelReader {
       if (tag.rfind(kind, 0) == 0) product = product * extent;
     }
     return product;
-  }
-
-  PrimExpr ResidentBlocks(const KernelFacts& facts) const {
-    PrimExpr warps = floordiv(facts.threads + (machine_.warp_size - 1), Int(machine_.warp_size));
-    PrimExpr lanes = warps * Int(machine_.warp_size);
-    PrimExpr blocks = min(Int(machine_.blocks_per_multiprocessor),
-                          floordiv(Int(machine_.threads_per_multiprocessor), lanes));
-    PrimExpr by_registers =
-        floordiv(Int(machine_.registers_per_multiprocessor), facts.registers * lanes);
-    blocks = min(blocks, by_registers);
-    if (!is_zero(facts.shared_bytes)) {
-      PrimExpr by_shared =
-          floordiv(Int(machine_.shared_memory_per_multiprocessor), facts.shared_bytes);
-      blocks = min(blocks, by_shared);
-    }
-    return Simple(blocks);
   }
 
   const LoopProgram& program_;
@@ -294,6 +278,17 @@ int CountKernels(const LoopProgram& program) {
 
 KernelFacts KernelOf(const LoopProgram& program, int kernel, const MachineFacts& machine) {
   return KernelReader(program, machine).Read(kernel);
+}
+
+PrimExpr ResidentBlocks(const KernelFacts& facts, const MachineFacts& machine) {
+  PrimExpr warps = floordiv(facts.threads + (machine.warp_size - 1), Int(machine.warp_size));
+  PrimExpr lanes = warps * Int(machine.warp_size);
+  PrimExpr blocks = min(Int(machine.blocks_per_multiprocessor),
+                        floordiv(Int(machine.threads_per_multiprocessor), lanes));
+  blocks =
+      min(blocks, floordiv(Int(machine.registers_per_multiprocessor), facts.registers * lanes));
+  if (is_zero(facts.shared_bytes)) return blocks;
+  return min(blocks, floordiv(Int(machine.shared_memory_per_multiprocessor), facts.shared_bytes));
 }
 
 Memory MemoryOf(const LoopProgram& program, const AccessInfo& access) {

@@ -44,6 +44,8 @@ bool MovesFragments(const std::set<int>& fragments, const StoreInfo& store);
 int CountKernels(const LoopProgram& program);
 /*! \brief The kernel of the stores with this StoreInfo::kernel. */
 KernelFacts KernelOf(const LoopProgram& program, int kernel, const MachineFacts& machine);
+/*! \brief KernelFacts::resident_blocks of a kernel whose other facts are known. */
+PrimExpr ResidentBlocks(const KernelFacts& facts, const MachineFacts& machine);
 
 /*! \brief How one store moves data of one buffer. All float64. */
 struct Movement {
