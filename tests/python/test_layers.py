@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +93,7 @@ def imported(module: str, path: Path) -> Iterator[str]:
                 yield name
 
 
+@functools.cache  # not at import: every worker that runs tests imports this file
 def import_graph() -> dict[str, set[str]]:
     """What each module imports; a package that runs first counts, unless it holds the importer."""
     graph: dict[str, set[str]] = {}
@@ -102,9 +104,6 @@ def import_graph() -> dict[str, set[str]]:
                 graph[module].add(name)
                 name = name.rpartition(".")[0]
     return graph
-
-
-GRAPH = import_graph()
 
 
 def package_of(module: str) -> str:
@@ -173,7 +172,7 @@ def test_every_package_has_a_room():
 
 def test_no_module_imports_a_room_above_its_own():
     upward = []
-    for module, others in GRAPH.items():
+    for module, others in import_graph().items():
         if (package := package_of(module)) in ON_TOP:
             continue
         lower = ROOMS[: ROOMS.index(PACKAGES[package]) + 1]
@@ -186,7 +185,7 @@ def test_no_module_imports_a_room_above_its_own():
 
 
 def test_imports_have_no_circles():
-    assert circles(GRAPH) == []
+    assert circles(import_graph()) == []
 
 
 @pytest.mark.parametrize(

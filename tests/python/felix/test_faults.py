@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HARNESS = Path(__file__).resolve().parents[1] / "testing_faults.py"
-N_FAULTS = 25
+N_FAULTS = 12
 
 
 @pytest.mark.slow
