@@ -32,3 +32,8 @@ gc.disable()
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+
+
+def pytest_unconfigure():
+    # Extensions say what they leak when Python ends, where nothing may hide from it.
+    gc.unfreeze()

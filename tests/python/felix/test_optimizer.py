@@ -449,7 +449,8 @@ def test_state_of_another_network_is_refused(tasks, tmp_path):
 
 
 def test_gradient_policy_is_found_by_name_and_works_like_any_other(tmp_path):
-    task = auto_scheduler.SearchTask(compute_dag=dense(8), target="llvm")
+    # On one core, a program whose outer loop runs once is of two sketches.
+    task = auto_scheduler.SearchTask(compute_dag=dense(8), target="llvm -num-cores=2")
     records = tmp_path / "records.json"
     params = {"n_config_seeds": 4, "n_grad_steps": 4, "random_share": 0.5}
     [policy] = make_search_policies("felix", params, [task], 4, verbose=0)
