@@ -177,15 +177,12 @@ class KernelReader {
                                           facts.virtual_threads;
       }
     }
-    facts.registers = Simple(accumulators + operands + Int(kBaseRegisters));
-    facts.shared_bytes = Simple(facts.shared_bytes);
-    facts.resident_blocks = Simple(ResidentBlocks(facts, machine_));
+    facts.registers = accumulators + operands + Int(kBaseRegisters);
+    facts.resident_blocks = ResidentBlocks(facts, machine_);
     return facts;
   }
 
  private:
-  PrimExpr Simple(const PrimExpr& e) const { return program_.analyzer->Simplify(e); }
-
   static PrimExpr ProductOf(const std::map<std::string, PrimExpr>& axes, const std::string& kind) {
     PrimExpr product = Int(1);
     for (const auto& [tag, extent] : axes) {

@@ -71,18 +71,20 @@ PrimExpr FragmentsOf(const LoopProgram& program, int buffer) {
   return RealConst(1);
 }
 
-/*! \brief Whether all tiles that are filled in loops are filled before they are needed. */
-bool FillsAhead(const LoopProgram& program, int kernel) {
-  bool found = false;
+/*! \brief Whether all tiles that are filled in loops are filled before they are needed, bool. A
+ * loop of one trip is none, since lowering with numbers drops it. */
+PrimExpr FillsAhead(const LoopProgram& program, int kernel) {
+  PrimExpr some = const_false(), others = const_false();
   for (const RealizeInfo& realize : program.realizes) {
     if (realize.kernel != kernel || program.buffers[realize.buffer].scope() != "shared") continue;
-    const bool in_loop = std::any_of(realize.loops.begin(), realize.loops.end(),
-                                     [](const LoopRef& loop) { return !loop->is_thread(); });
-    if (!in_loop) continue;
-    if (!realize.is_double_buffer) return false;
-    found = true;
+    PrimExpr in_loop = const_false();
+    for (const LoopRef& loop : realize.loops) {
+      if (!loop->is_thread()) in_loop = EitherOf(in_loop, IsMoreThanOne(loop->extent));
+    }
+    PrimExpr& kind = realize.is_double_buffer ? some : others;
+    kind = EitherOf(kind, in_loop);
   }
-  return found;
+  return BothOf(some, Opposite(others));
 }
 
 }  // namespace
@@ -145,9 +147,9 @@ KernelTimes KernelTimesOf(const LoopProgram& program, int kernel, const KernelFa
     longest = max(longest, cycles);
     sum = sum + cycles;
   }
-  const double apart = FillsAhead(program, kernel) ? kNotOverlappedAhead : kNotOverlapped;
-  times.total = RealConst(kLaunchSeconds * machine.clock_rate) + longest * RealConst(1 - apart) +
-                sum * RealConst(apart);
+  const PrimExpr apart = Choose(FillsAhead(program, kernel), RealConst(kNotOverlappedAhead),
+                                RealConst(kNotOverlapped));
+  times.total = RealConst(kLaunchSeconds * machine.clock_rate) + longest + apart * (sum - longest);
   return times;
 }
 
