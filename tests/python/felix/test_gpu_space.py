@@ -15,7 +15,7 @@ from testing_gpu import (
     run_plain,
     sym_task,
 )
-from testing_sketches import CASES, conv, depthwise, softmax
+from testing_sketches import CASES, depthwise, softmax
 from tvm import auto_scheduler, te, tir, topi
 from tvm.arith import _ffi_api as _arith_api
 from tvm.auto_scheduler import MeasureInput, _ffi_api, measure_jobs
@@ -342,7 +342,6 @@ def test_limits_of_zero_are_an_error_and_limits_that_nothing_meets_are_told(capl
 
 LARGE = {
     "matmul": lambda: _matmul(1024, 1024, 1024),
-    "conv3x3": lambda: conv(56, 64, 64, 3, 1, 1),
     "depthwise": lambda: depthwise(56, 144, 1),
     "batch_matmul": lambda: _batch_matmul(12, 128, 128, 64),
     "softmax": lambda: softmax(1536, 128),
@@ -360,24 +359,35 @@ def _batch_matmul(batch, n, m, k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_what_the_constraints_admit_compiles_without_spills(arch):
+def test_what_the_constraints_admit_compiles_without_spills():
+    # Both architectures have the same limits, so that they share points.
     pytest.importorskip("cuda.bindings.nvrtc")
     built = spilled = 0
-    for name, make in LARGE.items():
-        task = make_sym_task(make(), f"cuda -arch={arch}").task
+    tasks = {name: make_sym_task(make(), TARGET).task for name, make in LARGE.items()}
+    # Of convolutions, extraction takes longest; other tests have this one already.
+    tasks["conv3x3"] = sym_task("conv3x3")
+    for name, task in tasks.items():
+        newer = auto_scheduler.SearchTask(
+            compute_dag=task.ansor_task.compute_dag, target="cuda -arch=sm_90"
+        )
         for sketch in task.sketches:
-            function = SketchPerfFunc(sketch, MLPModelPLWrapper())
-            for point in function.features.config_maker.make(5, np.random.default_rng(0)):
+            function = (
+                perf_func(name, sketch.index)
+                if name not in LARGE
+                else SketchPerfFunc(sketch, MLPModelPLWrapper())
+            )
+            points = function.features.config_maker.make(5, np.random.default_rng(0))
+            for number, point in enumerate(points):
                 state = sketch.state_from_config(function.features.config(point))
-                request = MeasureInput(task.ansor_task, state).request()
+                of_arch = newer if number % 2 else task.ansor_task
+                request = MeasureInput(of_arch, state).request()
                 result, _ = measure_jobs.build(
                     {"program": request.function, "arguments": request.arguments}, b""
                 )
                 built += 1
                 spilled += "spills" in result.get("error_msg", "")
                 assert result["error_no"] == 0 or "spills" in result["error_msg"], (name, result)
-    print(f"{arch}: {spilled} of {built} programs spill")
+    print(f"{spilled} of {built} programs spill")
     assert spilled <= 0.05 * built
 
 
