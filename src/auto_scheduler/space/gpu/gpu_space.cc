@@ -137,7 +137,7 @@ class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
     SketchRules rules = GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
-    rules.insert(rules.begin(), RuleTensorCores());
+    rules.insert(rules.begin(), {RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }
   std::vector<State> Complete(const SearchTask& task, const State& sketch,
