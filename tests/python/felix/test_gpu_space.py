@@ -113,6 +113,23 @@ def test_a_product_has_the_extents_of_the_reference_table():
         e.check(e.loops["ax0.ax1.fused.outer.outer"][g], trips)
 
 
+@pytest.mark.parametrize(("arch", "is_async"), [("sm_75", False), ("sm_80", True)])
+def test_tiles_are_fetched_ahead_where_copies_go_on_meanwhile(arch, is_async):
+    pytest.importorskip("cuda.bindings.nvrtc")
+    target = f"cuda -arch={arch}"
+    task = make_sym_task(dense_add(64, 48, 96), target).task
+    [sketch] = task.sketches
+    assert ("PR" in sketch.backbone) == is_async
+    knobs = dict.fromkeys(
+        map(str, SketchPerfFunc(sketch, MLPModelPLWrapper()).features.pack.var_factors), 1
+    )
+    # One copy in vectors, one element by element.
+    state = sketch.state_from_config(knobs | {"sp_0_1": 8, "sp_1_1": 8, "sp_2_1": 8, "sp_3_0": 4})
+    schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
+    source = tvm.build(schedule, args, target=target).imported_modules[0].get_source()
+    assert source.count("shared.global") == (4 if is_async else 0)
+
+
 def test_a_long_reduction_is_shared_by_threads():
     # Dense+Add under cross-thread reduction, with N, M, K = 4, 32, 960: E0 is M.
     sketches = make_sym_task(dense_add(4, 32, 960), TARGET).task.sketches
@@ -189,7 +206,7 @@ def test_the_model_of_a_device_prefers_parts_of_long_reductions():
         features = SketchPerfFunc(sketch, MLPModelPLWrapper()).features
         states = [
             sketch.state_from_config(features.config(point))
-            for point in features.config_maker.make(16, np.random.default_rng(0))
+            for point in features.config_maker.make(8, np.random.default_rng(0))
         ]
         best["RF" in sketch.backbone] = min(
             auto_scheduler.modeled_seconds(

@@ -428,7 +428,6 @@ class TensorCores final : public SketchRule {
     const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
     ICHECK(product.has_value());
     const int id = result->stages[stage_id]->id;
-    constexpr int kAsyncCopiesFrom = 80;
     const bool is_async = task->Machine().compute_capability >= kAsyncCopiesFrom;
     Result results;
     for (const char* fills_ahead : {is_async ? "async_copy" : "double_buffer", ""}) {

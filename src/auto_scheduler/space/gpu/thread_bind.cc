@@ -181,6 +181,17 @@ bool TiledThreadsFit(const SearchTask& task, const State& state) {
   return true;
 }
 
+void FillTilesAhead(State* state) {
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    const Stage stage = (*state)->stages[i];
+    if (stage->origin != StageOrigin::kCacheRead || stage->scope != "shared" ||
+        stage->compute_at != ComputeAtKind::kIter || UsesTensorCores(*state, i)) {
+      continue;
+    }
+    state->pragma(i, stage->iters[0], "async_copy");
+  }
+}
+
 void UnrollRegisterTiles(const SearchTask& task, State* state) {
   // Small windows are written out like tiles.
   constexpr int64_t kWindow = 32;
