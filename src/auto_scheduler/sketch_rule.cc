@@ -13,15 +13,16 @@ namespace auto_scheduler {
 
 namespace {
 
-/*! \brief Opens the length of each split right before an rfactor, which was 1 for a stand-in. */
+/*! \brief Opens the lengths of each split right before an rfactor, which were stand-ins. */
 State OpenRfactorSplits(const State& state) {
   Array<Step> steps = state->transform_steps;
   bool changed = false;
   for (size_t i = 1; i < steps.size(); ++i) {
     const auto* split = steps[i - 1].as<SplitStepNode>();
     if (!steps[i]->IsInstance<RfactorStepNode>() || split == nullptr) continue;
-    steps.Set(i - 1, SplitStep(split->stage_id, split->iter_id, split->extent,
-                               {Optional<PrimExpr>(NullOpt)}, split->inner_to_outer));
+    const Array<Optional<PrimExpr>> open(split->lengths.size(), NullOpt);
+    steps.Set(i - 1, SplitStep(split->stage_id, split->iter_id, split->extent, open,
+                               split->inner_to_outer));
     changed = true;
   }
   if (!changed) return state;

@@ -90,8 +90,11 @@ Target NameMachine(const Target& target) {
 
 bool IsSameMachine(const Target& target, const Target& recorded) {
   if (target->kind->name != recorded->kind->name) return false;
-  auto is_simulated = [](const Target& of) { return of->GetInt("simulated", 0) != 0; };
-  if (is_simulated(target) != is_simulated(recorded)) return false;
+  // Neither a model's seconds nor a schedule that rounds may come from where they were not asked
+  // for.
+  for (const char* choice : {"simulated", "allow_tf32"}) {
+    if ((target->GetInt(choice, 0) != 0) != (recorded->GetInt(choice, 0) != 0)) return false;
+  }
   const Target wanted = NameMachine(target);
   auto text = [](const Target& of, const char* option) {
     return of->attrs.count(option) ? of->GetStr(option, "") : "";

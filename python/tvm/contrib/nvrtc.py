@@ -309,4 +309,20 @@ def _log(nvrtc: Any, program: Any) -> str:
 
 @tvm._ffi.register_func("tvm_callback_cuda_compile")
 def _compile_callback(code: str, target: Any) -> bytes:
-    return compile_cuda(code, arch=default_arch(target))
+    """Machine code of generated kernels.
+
+    The assembler spills a few values where that lets one block more be resident. A kernel of which
+    it did so is compiled again with leave to take all registers that one block can have.
+    """
+    arch = default_arch(target)
+    recorded = _resources.get()
+    with recorded_resources() as taken:
+        binary = compile_cuda(code, arch=arch)
+        spilled = [name for name, resources in taken.items() if resources.spill_bytes]
+        if spilled:
+            kernels = "|".join(map(re.escape, spilled))
+            bounds = rf"__launch_bounds__\((\d+)\) (?=(?:{kernels})\()"
+            binary = compile_cuda(re.sub(bounds, r"__launch_bounds__(\1, 1) ", code), arch=arch)
+    if recorded is not None:
+        recorded.update(taken)
+    return binary

@@ -25,8 +25,9 @@ const VarNode* DataOf(const PrimExpr& arg) {
 /*! \brief Type of a fragment's elements; those of one bit and of four have none outside of
  * fragments.
  */
-std::string FragmentElement(DataType dtype, const std::string& type) {
+std::string FragmentElement(DataType dtype, const std::string& type, bool is_operand) {
   const std::string precision = "nvcuda::wmma::experimental::precision::";
+  if (is_operand && dtype == DataType::Float(32)) return "nvcuda::wmma::precision::tf32";
   if (dtype.is_bool() || (!dtype.is_int() && !dtype.is_uint())) return type;
   if (dtype.bits() == 1) return precision + "b1";
   if (dtype.bits() == 4) return precision + (dtype.is_int() ? "s4" : "u4");
@@ -94,7 +95,7 @@ void CodeGenCUDA::AllocateFragments(const std::string& scope, const AllocateNode
   std::string type = "nvcuda::wmma::fragment<nvcuda::" + scope.substr(0, 4) +
                      "::" + scope.substr(5) + ", " + std::to_string(shape.m) + ", " +
                      std::to_string(shape.n) + ", " + std::to_string(shape.k) + ", " +
-                     FragmentElement(op->dtype, Type(op->dtype.element_of()));
+                     FragmentElement(op->dtype, Type(op->dtype.element_of()), is_a || is_b);
   if (is_a || is_b) {
     type += ", nvcuda::wmma::" + (shape.layout.empty() ? std::string("row_major") : shape.layout);
   }
@@ -116,8 +117,16 @@ bool CodeGenCUDA::CallFragment(const std::string& name, const CallNode* op) {
     Line(space + "fill_fragment(" + FragmentText(args[0], args[4]) + ", " + Print(args[5]) + ");");
   } else if (name == "tvm_load_matrix_sync") {
     bool accumulates = ScopeOf(Downcast<Var>(args[0])) == "wmma.accumulator";
-    Line(space + "load_matrix_sync(" + FragmentText(args[0], args[4]) + ", " + Print(args[5]) +
-         ", " + Print(args[6]) + (accumulates ? ", " + memory_layout(args[7]) : "") + ");");
+    const std::string fragment = FragmentText(args[0], args[4]);
+    Line(space + "load_matrix_sync(" + fragment + ", " + Print(args[5]) + ", " + Print(args[6]) +
+         (accumulates ? ", " + memory_layout(args[7]) : "") + ");");
+    // Tensor cores cut the bits off that tf32 lacks; operands are to be rounded.
+    const auto* pointer = DataOf(args[0])->type_annotation.as<PointerTypeNode>();
+    const auto* element = pointer->element_type.as<PrimTypeNode>();
+    if (!accumulates && element != nullptr && element->dtype == DataType::Float(32)) {
+      Line("for (int i = 0; i < " + fragment + ".num_elements; ++i) " + fragment +
+           ".x[i] = " + space + "__float_to_tf32(" + fragment + ".x[i]);");
+    }
   } else if (name == "tvm_store_matrix_sync") {
     Line(space + "store_matrix_sync(" + Print(args[5]) + ", " + FragmentText(args[0], args[4]) +
          ", " + Print(args[6]) + ", " + memory_layout(args[7]) + ");");

@@ -231,6 +231,8 @@ void CodeGenStackVM::MoveFragment(const CallNode* op, bool store) {
   std::vector<int64_t> list = {matrix.rows, matrix.columns, -1, -1, 0};
   std::string name = "memory";
   uint8_t flags = order == "col_major" ? runtime::stackvm::kColumnMajor : 0;
+  const bool is_operand = StorageRankOf(StorageScopeOf(data)) != StorageRank::kWMMAAccumulator;
+  if (!store && is_operand && dtype == DataType::Float(32)) flags |= runtime::stackvm::kRoundToTf32;
   const auto* call = op->args[5].as<CallNode>();
   if (call != nullptr && call->op.same_as(builtin::address_of())) {
     const Buffer buffer = Downcast<BufferLoad>(call->args[0])->buffer;
@@ -257,12 +259,14 @@ void CodeGenStackVM::MultiplyFragments(const CallNode* op) {
     return it->second;
   };
   const auto shape = shape_of(2);
-  TVM_CHECK(
-      shape.m * shape.n == 256 && shape.k == 16 && (shape.m == 8 || shape.m == 16 || shape.m == 32),
-      ValueError)
+  const bool is_tf32 = fragment_types_.at(FragmentOf(op->args[2]).get()) == DataType::Float(32);
+  TVM_CHECK(is_tf32 ? shape.m == 16 && shape.n == 16 && shape.k == 8
+                    : shape.m * shape.n == 256 && shape.k == 16 &&
+                          (shape.m == 8 || shape.m == 16 || shape.m == 32),
+            ValueError)
       << "stackvm generator: kernel " << function_->name << " multiplies fragments of shape "
       << shape.m << " x " << shape.n << " x " << shape.k
-      << "; 16 x 16 x 16, 32 x 8 x 16 and 8 x 32 x 16 exist";
+      << "; 16 x 16 x 16, 32 x 8 x 16 and 8 x 32 x 16 exist, and 16 x 16 x 8 of float32";
   Temporaries scope(this);
   std::vector<int64_t> list = {shape.m, shape.n, shape.k};
   for (int arg = 0; arg < 8; arg += 2) {

@@ -131,6 +131,8 @@ enum InstrFlag : uint8_t {
   kAligned = 4,
   /*! \brief A fragment is laid out by columns in memory. */
   kColumnMajor = 8,
+  /*! \brief A fragment of float32 has operands of tensor cores, which round to tf32. */
+  kRoundToTf32 = 16,
 };
 
 /*! \brief Where Allocate takes memory from. */

@@ -136,6 +136,15 @@ const Instr* FragmentFill(Machine& m, const Instr* i) {
   return i + 1;
 }
 
+/*! \brief To ten bits of mantissa, halves away from zero, as cvt.rna.tf32.f32 does. */
+void RoundToTf32(uint8_t* value) {
+  constexpr uint32_t kExponent = 0x7f800000, kHalf = 0x1000, kDropped = 0x1fff;
+  uint32_t bits;
+  std::memcpy(&bits, value, sizeof(bits));
+  if ((bits & kExponent) != kExponent) bits = (bits + kHalf) & ~kDropped;
+  std::memcpy(value, &bits, sizeof(bits));
+}
+
 /*! \brief The list of a fragment's load or store: rows, columns, then the buffer's bounds. */
 enum FragmentList { kRows, kColumns, kBase, kLimitSlot, kLimitBytes };
 
@@ -191,6 +200,7 @@ const Instr* FragmentMove(Machine& m, const Instr* i) {
                 << (kStore ? "stores" : "loads") << " a fragment over what thread " << other
                 << " accessed since the last barrier; put a barrier between the accesses";
             std::memcpy(kStore ? outer : inner, kStore ? inner : outer, sizeof(M));
+            if ((i->flags & kRoundToTf32) != 0) RoundToTf32(inner);
           }
         }
       });

@@ -298,7 +298,7 @@ class FragmentRewriter final : public KernelMutator {
     ICHECK(a != nullptr && b != nullptr);
     return ForFragments(sum, result, [&](PrimExpr row, PrimExpr column) {
       PrimExpr at = Index(sum, result, row, column);
-      return ForTiles(a_region.extent[a->column_axis], kFragmentDepth, "step", [&](PrimExpr step) {
+      return ForTiles(a_region.extent[a->column_axis], sum.k, "step", [&](PrimExpr step) {
         const Var& data = sum.buffer->data;
         return Call(tir::builtin::tvm_mma_sync(),
                     {data, at, a->buffer->data, Index(*a, a_region, row, step), b->buffer->data,

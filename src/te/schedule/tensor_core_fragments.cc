@@ -5,6 +5,7 @@
 #include "tensor_core_fragments.h"
 
 #include <tvm/expr/op.h>
+#include <tvm/target/target.h>
 #include <tvm/te/schedule.h>
 
 #include <algorithm>
@@ -39,6 +40,13 @@ void RefuseCondition(const std::string& where, const Buffer& buffer, const PrimE
 }
 
 namespace {
+
+/*! \brief Whether the current target may round operands of float32 to the ten bits of a mantissa
+ *         that tensor cores have. */
+bool AllowsTf32() {
+  const Target target = Target::Current(true);
+  return target.defined() && target->GetInt("allow_tf32", 0) != 0;
+}
 
 /*! \brief Finds the products of marked stages and decides on fragments for their operands. */
 class ProductFinder final : public KernelMutator {
@@ -105,13 +113,14 @@ class ProductFinder final : public KernelMutator {
     bool real = (operand == DataType::Float(16) &&
                  (dtype == DataType::Float(32) || dtype == DataType::Float(16))) ||
                 (operand == DataType::BFloat(16) && dtype == DataType::Float(32));
+    real = real || (operand == DataType::Float(32) && dtype == operand && AllowsTf32());
     bool integer =
         (operand == DataType::Int(8) || operand == DataType::UInt(8)) && dtype == DataType::Int(32);
     TVM_CHECK(factors[1]->dtype == operand && (real || integer), ScheduleError)
         << mark.where << "operands of types " << operand << " and " << factors[1]->dtype
         << " with a sum of type " << dtype << " do not suit tensor cores; they multiply float16 "
-        << "for sums of float32 or float16, bfloat16 for sums of float32, and int8 or uint8 for "
-        << "sums of int32";
+        << "for sums of float32 or float16, bfloat16 for sums of float32, int8 or uint8 for sums "
+        << "of int32, and float32 where the target has the option -allow_tf32=1";
     AddRoles(mark, nest, factors);
   }
 
@@ -185,19 +194,23 @@ class ProductFinder final : public KernelMutator {
                     const size_t outer_axes[2], const size_t step_axes[2], int64_t steps) {
     // Square fragments first: their rows are best aligned.
     constexpr int kShapes[3][2] = {{16, 16}, {32, 8}, {8, 32}};
+    const bool is_tf32 = factors[0]->buffer->dtype == DataType::Float(32);
+    const int depth = is_tf32 ? 8 : 16;
+    const auto* end = is_tf32 ? std::begin(kShapes) + 1 : std::end(kShapes);
     int64_t height = result.extent[axes[0]], width = result.extent[axes[1]];
-    const auto* shape =
-        std::find_if(std::begin(kShapes), std::end(kShapes),
-                     [&](const int (&s)[2]) { return height % s[0] == 0 && width % s[1] == 0; });
-    TVM_CHECK(shape != std::end(kShapes) && steps % kFragmentDepth == 0, ScheduleError)
+    const auto* shape = std::find_if(std::begin(kShapes), end, [&](const int (&s)[2]) {
+      return height % s[0] == 0 && width % s[1] == 0;
+    });
+    TVM_CHECK(shape != end && steps % depth == 0, ScheduleError)
         << mark.where << "a warp computes " << height << " x " << width << " elements in " << steps
-        << " steps at a time; it must be a multiple of 16 x 16, 32 x 8 or 8 x 32 elements in "
-        << "multiples of " << kFragmentDepth << " steps";
+        << " steps at a time; it must be a multiple of "
+        << (is_tf32 ? "16 x 16" : "16 x 16, 32 x 8 or 8 x 32") << " elements in multiples of "
+        << depth << " steps";
     Fragments common;
     common.where = mark.where;
     common.m = (*shape)[0];
     common.n = (*shape)[1];
-    common.k = kFragmentDepth;
+    common.k = depth;
     int right = 1 - left;
     Add(mark.result, "wmma.accumulator", common.m, common.n, axes[0], axes[1], common);
     Add(factors[left]->buffer, "wmma.matrix_a", common.m, common.k, outer_axes[left],

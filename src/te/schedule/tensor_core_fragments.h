@@ -16,9 +16,6 @@
 namespace tvm {
 namespace te {
 
-/*! \brief Steps of the reduction in one product of fragments. */
-constexpr int kFragmentDepth = 16;
-
 /*! \brief A marked stage: its result and what messages call it. */
 struct Mark {
   Buffer result;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
+
 nvrtc = pytest.importorskip("tvm.contrib.nvrtc")
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -39,6 +41,25 @@ def test_registers_shared_memory_and_spills_are_read(arch):
     assert crowded.shared_bytes == 4096
     assert crowded.spill_bytes > 0
     assert crowded.stack_bytes > 0
+
+
+def test_a_kernel_that_the_assembler_lets_spill_has_all_registers_of_one_block(monkeypatch):
+    compiled = []
+
+    def compile_text(code, arch):
+        compiled.append(code)
+        spill = {"one": 0, "two": 8 if "(64, 1) two" not in code else 0}
+        nvrtc._resources.get().update(
+            {name: nvrtc.KernelResources(64, 0, 0, bytes_) for name, bytes_ in spill.items()}
+        )
+        return b"code %d" % len(compiled)
+
+    monkeypatch.setattr(nvrtc, "compile_cuda", compile_text)
+    text = "void __launch_bounds__(32) one(int x) {}\nvoid __launch_bounds__(64) two(int x) {}\n"
+    with nvrtc.recorded_resources() as resources:
+        code = nvrtc._compile_callback(text, tvm.target.Target("cuda -arch=sm_80"))
+    assert code == b"code 2" and compiled == [text, text.replace("(64)", "(64, 1)")]
+    assert [resources[name].spill_bytes for name in ("one", "two")] == [0, 0]
 
 
 def test_nothing_is_recorded_outside_of_the_block_or_for_assembly():

@@ -85,6 +85,9 @@ def test_simulated_records_are_never_taken_for_measured_ones(run, caplog):
     assert none is None
     assert not Target(TARGET).is_same_machine(simulated)
     assert not simulated.is_same_machine(Target(TARGET))
+    rounding = Target(f"{TARGET} -allow_tf32=1")
+    assert rounding.is_same_machine(rounding)
+    assert not Target(TARGET).is_same_machine(rounding)
 
 
 @pytest.mark.parametrize("has_bias", [True, False])

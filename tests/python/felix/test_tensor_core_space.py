@@ -56,9 +56,9 @@ def batch_product(batch, n, m, k):
     return [a, b, result]
 
 
-def convolution(batch, size, channels_in, channels_out, window, stride):
-    data = te.placeholder((batch, size, size, channels_in), "float16", name="data")
-    weight = te.placeholder((window, window, channels_in, channels_out), "float16", name="weight")
+def convolution(batch, size, channels_in, channels_out, window, stride, dtype="float16"):
+    data = te.placeholder((batch, size, size, channels_in), dtype, name="data")
+    weight = te.placeholder((window, window, channels_in, channels_out), dtype, name="weight")
     pad = window // 2
     padded = topi.nn.pad(data, [0, pad, pad, 0], [0, pad, pad, 0], name="padded")
     ry, rx = (te.reduce_axis((0, window), name=name) for name in ("ry", "rx"))
@@ -74,7 +74,7 @@ def convolution(batch, size, channels_in, channels_out, window, stride):
         ),
         name="convolution",
     )
-    return [data, weight, *_with_bias(result, "float32", "float16")]
+    return [data, weight, *_with_bias(result, "float32", dtype)]
 
 
 WORKLOADS = {
@@ -87,11 +87,15 @@ WORKLOADS = {
     "batch": lambda: batch_product(3, 32, 48, 64),
     "convolution_of_wide_rows": lambda: convolution(1, 16, 16, 32, 3, 1),
     "convolution_of_batch": lambda: convolution(16, 6, 16, 16, 3, 2),
+    "tf32": lambda: product(32, 48, 40, "float32"),
+    "tf32_convolution": lambda: convolution(1, 16, 8, 16, 3, 1, "float32"),
 }
+TF32_TARGET = f"{TARGET} -allow_tf32=1"
 
 
 @functools.cache
-def task_of(name, target=TARGET):
+def task_of(name):
+    target = TF32_TARGET if name.startswith("tf32") else TARGET
     return make_sym_task(WORKLOADS[name](), target).task
 
 
@@ -115,6 +119,12 @@ def inputs_of(task):
             dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
             inputs.append(generator.uniform(-1, 1, shape).astype(dtype))
     return inputs
+
+
+def rounded_to_tf32(array):
+    """Float32 with 10 bits of mantissa, halves away from zero."""
+    bits = array.view("uint32") + np.uint32(1 << 12)
+    return (bits & ~np.uint32((1 << 13) - 1)).view("float32")
 
 
 def points_of(name, index, count):
@@ -145,6 +155,9 @@ def test_a_product_has_two_structures_on_tensor_cores():
         (lambda: product(63, 64, 64, "float16"), TARGET),
         (lambda: product(64, 64, 24, "float16"), TARGET),
         (lambda: product(64, 64, 64, "float32"), TARGET),
+        (lambda: product(64, 64, 64, "float32"), "cuda -arch=sm_75 -allow_tf32=1"),
+        (lambda: product(64, 64, 60, "float32"), TF32_TARGET),
+        (lambda: product(64, 24, 64, "float32"), TF32_TARGET),
         (lambda: product(64, 64, 64, "bfloat16"), "cuda -arch=sm_75"),
         (lambda: product(64, 64, 64, "int8", "int32"), "cuda -arch=sm_70"),
     ],
@@ -158,8 +171,12 @@ def test_what_does_not_suit_tensor_cores_has_plain_sketches_only(tensors, target
 def test_programs_compute_the_same_without_races(name):
     task = task_of(name).ansor_task
     inputs = inputs_of(task)
-    expected = run_plain(task, inputs).astype("float64")
-    tolerance = {"float16_sums": 3e-2, "bfloat16": 6e-2}.get(name, 4e-3)
+    operands = 2
+    used = [*map(rounded_to_tf32, inputs[:operands]), *inputs[operands:]]
+    is_tf32 = name.startswith("tf32")
+    expected = run_plain(task, used if is_tf32 else inputs).astype("float64")
+    # Of operands that are rounded already, products are exact.
+    tolerance = {"float16_sums": 3e-2, "bfloat16": 6e-2}.get(name, 1e-5 if is_tf32 else 4e-3)
     for index in range(2):
         for point in points_of(name, index, 2):
             state = state_at(name, index, point)
@@ -167,7 +184,7 @@ def test_programs_compute_the_same_without_races(name):
             np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", ["float16", "float16_with_bias", "convolution_of_batch"])
+@pytest.mark.parametrize("name", ["float16", "float16_with_bias", "convolution_of_batch", "tf32"])
 def test_features_equal_those_of_the_concrete_program(name):
     task = task_of(name)
     for index in range(2):
@@ -217,12 +234,13 @@ def test_the_next_tile_is_fetched_as_the_architecture_can(arch, is_async):
     assert "mma_sync" in source
 
 
-def test_machine_code_keeps_to_the_limits():
+@pytest.mark.parametrize("name", ["float16_with_bias", "tf32"])
+def test_machine_code_keeps_to_the_limits(name):
     pytest.importorskip("cuda.bindings.nvrtc")
-    task = task_of("float16_with_bias").ansor_task
+    task = task_of(name).ansor_task
     for index in range(2):
-        function = perf_func("float16_with_bias", index)
-        [point] = points_of("float16_with_bias", index, 1)
+        function = perf_func(name, index)
+        [point] = points_of(name, index, 1)
         config = function.features.config(point)
         state = function.sketch.state_from_config(config)
         request = MeasureInput(task, state).request()

@@ -25,15 +25,22 @@ std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
 std::shared_ptr<const SketchRule> RuleSpreadReduction();
 
 /*!
+ * \brief Gives blocks parts of a long reduction each, where tiles of the results alone would leave
+ *        multiprocessors idle; a second kernel, or the consumer's, adds the partial sums up.
+ */
+std::shared_ptr<const SketchRule> RuleSplitReduction();
+
+/*!
  * \brief Computes products of matrices on tensor cores.
  *
  * A block has warps, a warp fragments of the result, a tile in shared memory steps of the
  * reduction: all are knobs. Operands are copied into shared memory by all threads and from there
  * into fragments; the result is stored from fragments, or goes through shared memory to a consumer
- * that computes more than a copy. Types are float16, bfloat16 with sums of float32, and bytes with
- * sums of int32; rows, columns and steps are multiples of a fragment's. A second structure fetches
- * the next tile of the operands while the present one is used: by asynchronous copies where the
- * architecture has them, else through registers.
+ * that computes more than a copy. Types are float16, bfloat16 with sums of float32, bytes with
+ * sums of int32, and float32 where the target allows it to be rounded; rows, columns and steps are
+ * multiples of a fragment's. A second structure fetches the next tile of the operands while the
+ * present one is used: by asynchronous copies where the architecture has them, else through
+ * registers.
  */
 std::shared_ptr<const SketchRule> RuleTensorCores();
 /*! \brief Whether a stage is in a kernel that RuleTensorCores laid out. */
@@ -47,6 +54,12 @@ std::shared_ptr<const RandomRule> InitThreadBind();
  * Asks the lengths of splits only, so the loops need no extents yet; open lengths fit.
  */
 bool TiledThreadsFit(const SearchTask& task, const State& state);
+/*! \brief The first architecture whose copies into shared memory go on while a program does. */
+constexpr int kAsyncCopiesFrom = 80;
+/*! \brief Marks copies into tiles of shared memory to be made for the next trip, while the present
+ *         tiles are used; those on tensor cores, which have structures for both, stay as they are.
+ */
+void FillTilesAhead(State* state);
 /*!
  * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
  *        by a loop cannot be kept in registers.

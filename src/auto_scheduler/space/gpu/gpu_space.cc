@@ -48,6 +48,27 @@ SketchRules GpuRules(const SpaceOptions& options, const SketchRules& reductions)
   return rules;
 }
 
+bool FillsTilesAhead(const State& state) {
+  const Array<Step>& steps = state->transform_steps;
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    const auto* pragma = step.as<PragmaStepNode>();
+    return pragma != nullptr &&
+           (pragma->pragma_type == "async_copy" || pragma->pragma_type == "double_buffer");
+  });
+}
+
+/*! \brief Tiles of an operand at a time: two where the next is filled while one is in use. */
+int64_t CopiesOf(const State& state, const Stage& tile, bool fills_ahead) {
+  if (!fills_ahead || tile->compute_at != ComputeAtKind::kIter) return 1;
+  const Stage& reader = state->stages[state.PositionOf(tile->attach_stage)];
+  int64_t trips = 1;
+  for (int i = 0; i <= tile->attach_iter; ++i) {
+    const Iterator& iter = reader->iters[i];
+    if (iter->iter_kind == IteratorKind::kReduction) trips *= iter.ConstExtent();
+  }
+  return std::min<int64_t>(trips, 2);
+}
+
 /*! \brief The space of Ansor. */
 class AnsorGpuSpace : public SearchSpace {
  public:
@@ -72,6 +93,7 @@ class AnsorGpuSpace : public SearchSpace {
   bool IsValid(const SearchTask& task, const State& state) const override {
     const HardwareParams& limits = task->hardware_params;
     int64_t shared_bytes = 0;
+    const bool fills_ahead = FillsTilesAhead(state);
     for (const Stage& stage : state->stages) {
       if (stage->op_type == StageKind::kPlaceholder ||
           stage->compute_at == ComputeAtKind::kInlined) {
@@ -91,7 +113,9 @@ class AnsorGpuSpace : public SearchSpace {
                         : true;
         if (!fits) return false;
       }
-      if (stage->scope == "shared") shared_bytes += elements * element_bytes;
+      if (stage->scope == "shared") {
+        shared_bytes += elements * element_bytes * CopiesOf(state, stage, fills_ahead);
+      }
     }
     return shared_bytes <= limits->max_shared_memory_per_block;
   }
@@ -137,13 +161,14 @@ class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
     SketchRules rules = GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
-    rules.insert(rules.begin(), RuleTensorCores());
+    rules.insert(rules.begin(), {RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }
   std::vector<State> Complete(const SearchTask& task, const State& sketch,
                               const SpaceOptions&) const final {
     State state = sketch;
     if (!InitThreadBind()->Apply(task, &state, nullptr)) return {};
+    if (task->Machine().compute_capability >= kAsyncCopiesFrom) FillTilesAhead(&state);
     UnrollRegisterTiles(task, &state);
     return {state};
   }

@@ -22,6 +22,8 @@ namespace {
 
 /*! \brief Rows and columns of a fragment of the result, square ones first. */
 constexpr int kShapes[3][2] = {{16, 16}, {32, 8}, {8, 32}};
+/*! \brief Steps of one product of fragments of float32, whose only shape is the first. */
+constexpr int kStepsOfTf32 = 8;
 /*! \brief Bytes of one access of a thread, and what rows of fragments in memory are multiples of.
  */
 constexpr int kAccessBytes = 16;
@@ -40,8 +42,9 @@ struct Product {
 /*! \brief Finds out which axes of a stage make matrices of its operands. */
 class ProductReader {
  public:
-  ProductReader(const te::ComputeOpNode* op, const MachineFacts& machine)
-      : op_(op), machine_(machine) {}
+  /*! \param allows_tf32 Whether operands of float32 may be rounded. */
+  ProductReader(const te::ComputeOpNode* op, const MachineFacts& machine, bool allows_tf32)
+      : op_(op), machine_(machine), allows_tf32_(allows_tf32) {}
 
   std::optional<Product> Read() const {
     if (op_ == nullptr || op_->body.size() != 1 || op_->axis.size() < 2) return std::nullopt;
@@ -83,7 +86,7 @@ class ProductReader {
     const tir::IterVarNode* row = nullptr;
     for (int i = 0; i < product.column_axis; ++i) {
       const te::IterVar& axis = op_->axis[i];
-      const int* shape = ShapeFor(axis.get());
+      const int* shape = ShapeFor(axis.get(), steps);
       if (shape == nullptr || DimensionOf(a, axis->var) < 0 || Mentions(b, axis->var) ||
           !EndsWith(a, axis->var, step->var) || Extent(axis.get()) <= Extent(row)) {
         continue;
@@ -116,12 +119,15 @@ class ProductReader {
   /*! \brief Steps of one product of fragments of these types; 0 where the machine has none. */
   int StepsOfFragment(DataType a, DataType b, DataType sum) const {
     constexpr int kSteps = 16;
-    constexpr int kIntegersFrom = 72, kBrainFloatFrom = 80;
+    constexpr int kIntegersFrom = 72, kBrainFloatFrom = 80, kTf32From = 80;
     if (machine_.tensor_multiply_adds_per_cycle == 0 || a != b) return 0;
     const int capability = machine_.compute_capability;
     if (a.is_float16()) return sum.is_float() && sum.bits() <= 32 ? kSteps : 0;
     if (a.is_bfloat16())
       return sum.is_float() && sum.bits() == 32 && capability >= kBrainFloatFrom ? kSteps : 0;
+    if (a == DataType::Float(32)) {
+      return sum == a && allows_tf32_ && capability >= kTf32From ? kStepsOfTf32 : 0;
+    }
     const bool is_byte = (a.is_int() || a.is_uint()) && a.bits() == 8;
     return is_byte && sum == DataType::Int(32) && capability >= kIntegersFrom ? kSteps : 0;
   }
@@ -133,13 +139,13 @@ class ProductReader {
   }
 
   /*! \brief The first shape of fragments that divides the result's rows and columns. */
-  const int* ShapeFor(const tir::IterVarNode* row) const {
+  const int* ShapeFor(const tir::IterVarNode* row, int steps) const {
     const int64_t rows = Extent(row), columns = Extent(op_->axis.back().get());
-    const auto* shape =
-        std::find_if(std::begin(kShapes), std::end(kShapes), [&](const int (&s)[2]) {
-          return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
-        });
-    return shape == std::end(kShapes) ? nullptr : *shape;
+    const auto* end = steps == kStepsOfTf32 ? std::begin(kShapes) + 1 : std::end(kShapes);
+    const auto* shape = std::find_if(std::begin(kShapes), end, [&](const int (&s)[2]) {
+      return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
+    });
+    return shape == end ? nullptr : *shape;
   }
 
   static bool Mentions(const PrimExpr& index, const tir::Var& var) {
@@ -169,11 +175,13 @@ class ProductReader {
 
   const te::ComputeOpNode* op_;
   const MachineFacts& machine_;
+  bool allows_tf32_;
 };
 
 std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
   const MachineFacts machine = task->Machine();
-  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine).Read();
+  const bool allows_tf32 = task->target->GetInt("allow_tf32", 0) != 0;
+  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine, allows_tf32).Read();
 }
 
 /*! \brief Lays the loops of one product out. */
@@ -362,13 +370,15 @@ class Layout {
    */
   void PadRows(int stage_id) {
     const Stage& stage = state_->stages[stage_id];
-    constexpr int kPeriod = 16, kPadding = 8, kHalfBytes = 2;
+    constexpr int kHalfBytes = 2;
+    const int bytes = stage->op->output_dtype(0).bytes();
+    const int padding = kAccessBytes / bytes, period = 2 * padding;
     const size_t n_axes = stage->iters.size();
-    if (product_.rows % kPeriod != 0 || product_.columns % kPeriod != 0 || n_axes < 2 ||
-        stage->op->output_dtype(0).bytes() < kHalfBytes) {
+    if (product_.rows % period != 0 || product_.columns % period != 0 || n_axes < 2 ||
+        bytes < kHalfBytes) {
       return;
     }
-    state_.storage_align(stage_id, At(stage_id, static_cast<int>(n_axes) - 2), kPeriod, kPadding);
+    state_.storage_align(stage_id, At(stage_id, static_cast<int>(n_axes) - 2), period, padding);
   }
 
   /*! \brief All threads of the block load a tile, neighbours by neighbouring lanes. */
@@ -418,7 +428,6 @@ class TensorCores final : public SketchRule {
     const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
     ICHECK(product.has_value());
     const int id = result->stages[stage_id]->id;
-    constexpr int kAsyncCopiesFrom = 80;
     const bool is_async = task->Machine().compute_capability >= kAsyncCopiesFrom;
     Result results;
     for (const char* fills_ahead : {is_async ? "async_copy" : "double_buffer", ""}) {

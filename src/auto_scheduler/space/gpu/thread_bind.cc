@@ -116,7 +116,11 @@ class ThreadBind final : public RandomRule {
     auto fuse_level = [&](int level) {
       const Array<Iterator>& iters = (*state)->stages[stage_id]->iters;
       int last = level;  // the levels outside are one loop each by now
-      while (last < static_cast<int>(iters.size()) && iters[last]->split_part == level) ++last;
+      auto belongs = [level](const Iterator& iter) {
+        // Parts of a reduction are no tiles, and get blocks of their own.
+        return iter->split_part == level || (level == kBlockLevel && iter->split_part < 0);
+      };
+      while (last < static_cast<int>(iters.size()) && belongs(iters[last])) ++last;
       return Fuse(state, stage_id, level, last);
     };
     int64_t space = CumulativeExtents((*state)->stages[stage_id]).first;
@@ -175,6 +179,17 @@ bool TiledThreadsFit(const SearchTask& task, const State& state) {
     }
   }
   return true;
+}
+
+void FillTilesAhead(State* state) {
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    const Stage stage = (*state)->stages[i];
+    if (stage->origin != StageOrigin::kCacheRead || stage->scope != "shared" ||
+        stage->compute_at != ComputeAtKind::kIter || UsesTensorCores(*state, i)) {
+      continue;
+    }
+    state->pragma(i, stage->iters[0], "async_copy");
+  }
 }
 
 void UnrollRegisterTiles(const SearchTask& task, State* state) {
