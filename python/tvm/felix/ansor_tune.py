@@ -15,6 +15,7 @@ from tvm.auto_scheduler import task_scheduler
 from tvm.target import Target
 
 from .compiler import CompiledNetwork
+from .settings import require_device
 from .sym_task import make_task, save_tasks
 from .tuning import compile_in_place
 
@@ -65,8 +66,11 @@ def ansor_tune(
     Raises
     ------
     ValueError : the network has no kernel that is worth tuning, or an option is unknown.
+    ValueError, RuntimeError : programs for the target cannot run here, as of
+        `settings.require_device`; nothing is begun then.
     """
     target = target if isinstance(target, Target) else Target(target)
+    require_device(target)
     out = Path(out)
     tasks, weights = auto_scheduler.extract_tasks(model, example_inputs, target)
     if not tasks:

@@ -194,7 +194,11 @@ def _see(store: Counted, buffer: str, indices: tuple[int, ...], loops: dict) -> 
     if store.executions <= 2:
         starts.append(indices)
     visits = store.visits.setdefault(buffer, [])
-    if len(visits) < 2 and indices == starts[0] and not (visits and visits[0][0] == store.executions):
+    if (
+        len(visits) < 2
+        and indices == starts[0]
+        and not (visits and visits[0][0] == store.executions)
+    ):
         visits.append((store.executions, {name: value for name, (*_, value) in loops.items()}))
 
 
