@@ -8,8 +8,8 @@ try:
     import tensorflow as tf
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"tf_nns: its networks are TensorFlow's ({error}); pip install tensorflow, or take those of "
-        "tvm.felix.nn",
+        f"tf_nns: its networks are TensorFlow's ({error}); pip install tensorflow, or take those "
+        "of tvm.felix.nn",
         name=error.name,
     ) from error
 

@@ -44,8 +44,8 @@ def measure_programs(
 
     Raises
     ------
-    ValueError : there are no tasks, `per_task` is below 1, `guided` is no share, or programs for the
-        target cannot run here.
+    ValueError : there are no tasks, `per_task` is below 1, `guided` is no share, or programs for
+        the target cannot run here.
     """
     if per_task < 1:
         raise ValueError(f"measure_programs: per_task must be >= 1, got {per_task}")

@@ -350,7 +350,7 @@ def test_features_of_kernels_are_what_running_the_threads_counts(name):
                 store, values = last[label], dict(zip(GPU_NAMES, row))
                 numbers = [int(slot) for slot in slots]
                 found = counted(program, store, numbers) | used_again(program, store, numbers)
-                trips = {kind: extent for kind, extent in store.trips.values()}
+                trips = dict(store.trips.values())
                 # On GPUs threads are parallel loops, too.
                 del found["parallel_prod"]
                 expected = {
