@@ -56,7 +56,8 @@ def ansor_tune(
     Parameters
     ----------
     out : folder of tasks.json, records.json and total_latency.tsv; records in it are gone on with.
-    trials, per_round : programs to measure in all, and in a round of one task.
+    trials, per_round : programs to measure over all tasks, beside those in the records, and in a
+        round of one task.
     policy : "sketch.xgb", "sketch.mlp", "sketch.random" or "felix".
     search_space : "ansor" or "felix"; by default what the policy prefers.
     strategy : of the task scheduler, "gradient", "expected-gain" or "round-robin".
