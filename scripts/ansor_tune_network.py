@@ -18,7 +18,12 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("network", help="name of felix.nn, or module:function")
     parser.add_argument("batch_size", nargs="?", type=int, default=1, help="examples a run")
     parser.add_argument("--target", default="llvm", help="what to compile for")
-    parser.add_argument("--trials", type=int, default=300, help="programs to measure in total")
+    parser.add_argument(
+        "--trials",
+        type=int,
+        default=300,
+        help="programs to measure, beside those that --out has of earlier runs",
+    )
     parser.add_argument("--per-round", type=int, default=16, help="programs measured a round")
     parser.add_argument(
         "--policy",

@@ -47,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             parser.error(f"--{name.replace('_', '-')} must be >= 1, got {value}")
+    if options.seed < 0:
+        parser.error(f"--seed must be >= 0, got {options.seed}")
     return run_command(lambda: measure(options))
 
 

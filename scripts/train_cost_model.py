@@ -130,17 +130,26 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
     )
     ansor.add_argument("--epochs", type=int, default=50, help="passes of a perceptron")
     if command is None:
-        return parser.parse_args(arguments)
-    commands.choices[command].prog = parser.prog
-    return parser.parse_args([command, *(sys.argv[1:] if arguments is None else arguments)])
+        options = parser.parse_args(arguments)
+    else:
+        commands.choices[command].prog = parser.prog
+        given = sys.argv[1:] if arguments is None else arguments
+        options = parser.parse_args([command, *given])
+    for seed_given in (options.seed, *getattr(options, "seeds", ())):
+        if seed_given < 0:
+            commands.choices[options.command].error(f"a seed must be >= 0, got {seed_given}")
+    return options
 
 
 def _measure(options: argparse.Namespace) -> None:
     from tvm.felix import nn
     from tvm.felix.pretrain import measure_programs
+    from tvm.felix.settings import require_device
     from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks, save_tasks
     from tvm.felix.workloads import random_workloads
+    from tvm.target import Target
 
+    require_device(Target(options.target))
     if not options.networks and options.random < 1:
         raise ValueError("measure: name a network, or ask for random operators by --random N")
     groups = []
@@ -281,7 +290,9 @@ def _train_ansor(options: argparse.Namespace) -> None:
         predicted = network.network.score(test.batch())
     random = random_baseline(measured, groups)
     print(f"{len(train)} programs to train, {len(test)} to test")
-    for name, value in evaluate(predicted, measured, groups).items():
+    # A perceptron is trained to order programs here.
+    levels = options.model == "xgb"
+    for name, value in evaluate(predicted, measured, groups, levels).items():
         print(f"{name:>14}: {value:8.4f}   (random {random[name]:.4f})")
 
 

@@ -91,6 +91,7 @@ MOVED: Mapping[str, str] = {
     "tvm.codegen": "tvm.target.codegen",
     "tvm.context": "tvm.device",
     "tvm.convert": "tvm.runtime.convert",
+    "tvm.auto_scheduler.load_best": "tvm.auto_scheduler.load_best_record",
     "tvm.felix.HW_PARAMS": "tvm.auto_scheduler.HardwareParams, which a SearchTask takes",
     "tvm.felix.TARGET": "tvm.felix.extract_tasks, which takes the target",
     "tvm.felix.ansor_tune_full": "tvm.felix.ansor_tune.ansor_tune",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
+try:
+    import tensorflow as tf
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"tf_nns: its networks are TensorFlow's ({error}); pip install tensorflow, or take those "
+        "of tvm.felix.nn",
+        name=error.name,
+    ) from error
 
 from .dcgan import dcgan
 from .r3d import r3d_18

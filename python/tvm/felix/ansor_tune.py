@@ -15,6 +15,7 @@ from tvm.auto_scheduler import task_scheduler
 from tvm.target import Target
 
 from .compiler import CompiledNetwork
+from .settings import require_device
 from .sym_task import make_task, save_tasks
 from .tuning import compile_in_place
 
@@ -55,7 +56,8 @@ def ansor_tune(
     Parameters
     ----------
     out : folder of tasks.json, records.json and total_latency.tsv; records in it are gone on with.
-    trials, per_round : programs to measure in all, and in a round of one task.
+    trials, per_round : programs to measure over all tasks, beside those in the records, and in a
+        round of one task.
     policy : "sketch.xgb", "sketch.mlp", "sketch.random" or "felix".
     search_space : "ansor" or "felix"; by default what the policy prefers.
     strategy : of the task scheduler, "gradient", "expected-gain" or "round-robin".
@@ -65,8 +67,11 @@ def ansor_tune(
     Raises
     ------
     ValueError : the network has no kernel that is worth tuning, or an option is unknown.
+    ValueError, RuntimeError : programs for the target cannot run here, as of
+        `settings.require_device`; nothing is begun then.
     """
     target = target if isinstance(target, Target) else Target(target)
+    require_device(target)
     out = Path(out)
     tasks, weights = auto_scheduler.extract_tasks(model, example_inputs, target)
     if not tasks:

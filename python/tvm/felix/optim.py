@@ -23,6 +23,7 @@ from .policy import FelixPolicy, Learner, make_policy
 from .progress import counting, phase, steps
 from .relatives import connect
 from .search import ConfigInfo, SearchSettings, SingleTaskOptimizer, TaskHistory
+from .settings import require_device
 from .sym_task import SymTask, SymTaskAndInstances, TaskInstance
 
 # With those that take part in a round, from the model of a sketch on.
@@ -295,11 +296,15 @@ class Optimizer:
 
         Raises
         ------
+        ValueError : a number is out of range, or programs for the target cannot run here, where
+            they are to be measured here.
         OSError : `log_file` cannot be written, which is found out before anything is measured.
         OSError : a record cannot be written. What was measured is kept, and written if that is
             possible again by now, else to the log.
-        RuntimeError : a worker does not start.
+        RuntimeError : a worker does not start, or a driver is too old.
         """
+        if n_measurements < 0:
+            raise ValueError(f"tune: n_measurements must be >= 0, got {n_measurements}")
         for name, value in (
             ("n_config_seeds", n_config_seeds),
             ("n_grad_steps", n_grad_steps),
@@ -309,6 +314,7 @@ class Optimizer:
                 raise ValueError(f"tune: {name} must be >= 1, got {value}")
         if log_file is not None:
             check_appendable(log_file)
+        self.require_device()
         self._weigh_budget(n_measurements - self.n_measure, measure_per_round)
         self.session.records = Path(log_file) if log_file is not None else None
         self._n_config_seeds, self._n_grad_steps = n_config_seeds, n_grad_steps
@@ -326,6 +332,17 @@ class Optimizer:
         finally:
             self.session.flush()
         return self.result(interrupted)
+
+    def require_device(self) -> None:
+        """Look whether programs of the tasks' target can be run, where they are to be run here.
+
+        Raises
+        ------
+        ValueError, RuntimeError : they cannot, as of `settings.require_device`.
+        """
+        runner = self.session.measurer.runner
+        if isinstance(runner, auto_scheduler.LocalRunner) and str(runner.run_func) == "default":
+            require_device(self.tasks[0].search_task.target)
 
     def _begin(self, sym_task: SymTask, instance: TaskInstance) -> FelixPolicy | EvolutionPolicy:
         """Make the sketches of a task and who searches them."""

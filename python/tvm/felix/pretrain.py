@@ -44,7 +44,8 @@ def measure_programs(
 
     Raises
     ------
-    ValueError : there are no tasks, `per_task` is below 1, or `guided` is no share.
+    ValueError : there are no tasks, `per_task` is below 1, `guided` is no share, or programs for
+        the target cannot run here.
     """
     if per_task < 1:
         raise ValueError(f"measure_programs: per_task must be >= 1, got {per_task}")
@@ -52,6 +53,7 @@ def measure_programs(
         raise ValueError(f"measure_programs: guided must be in [0, 1], got {guided}")
     settings = SearchSettings(random_share=1.0 - guided)
     optimizer = Optimizer(tasks, LatencyModel(), seed=seed, settings=settings)
+    optimizer.require_device()
     session = optimizer.session
     session.records = Path(records)
     if session.records.exists():
@@ -124,7 +126,7 @@ def train_mlp(
 
     Returns
     -------
-    Validation loss and ranking metrics of the written weights; the model's `card` has them, too.
+    Validation loss and metrics of the written weights; the model's `card` has them, too.
 
     Raises
     ------
@@ -156,7 +158,7 @@ def train_mlp(
             bar.set_postfix_str(f"loss {training_loss:.4f}, on other tasks {loss:.4f}")
             if log is not None:
                 log.log_metrics(
-                    {"train_loss": training_loss, "val_loss": loss, **model.ranking_metrics(check)},
+                    {"train_loss": training_loss, "val_loss": loss, **model.metrics(check)},
                     step=bar.n,
                 )
 
@@ -169,7 +171,7 @@ def train_mlp(
     if log is not None:
         log.finalize("success")
     model.replay = _to_replay(train, replay, rng)
-    metrics = {"val_loss": loss, **model.ranking_metrics(check)}
+    metrics = {"val_loss": loss, **model.metrics(check)}
     model.card = {
         "processor": host_cpu()[0],
         "programs": len(train),

@@ -183,10 +183,9 @@ def check_settings(settings: TuneSettings) -> None:
     space_key(target, "felix")
     if settings.simulate:
         simulated(target)
+        _require_arch(target)
     else:
         require_device(target)
-    if target.kind.name == "cuda" and target.get_attr("arch"):
-        require_arch(str(target.get_attr("arch")))
     for name in ("batch_size", "timing_rounds"):
         if getattr(settings, name) < 1:
             raise ValueError(f"{name} must be >= 1, got {getattr(settings, name)}")
@@ -224,13 +223,18 @@ def _mapping(path: Path) -> dict[str, Any]:
     return content
 
 
+def _require_arch(target: Target) -> None:
+    if target.get_attr("arch"):
+        require_arch(str(target.get_attr("arch")))
+
+
 def require_device(target: Target) -> None:
     """Look whether programs for a target can be run here, which measuring them takes.
 
     Raises
     ------
-    ValueError : there is no such GPU, or the target is another kind of processor, or one with wider
-        vectors; one line.
+    ValueError : there is no such GPU or no compiler for its architecture, or the target is another
+        kind of processor, or one with wider vectors; one line.
     RuntimeError : its driver is too old for the compiler of kernels, or there is no compiler.
     """
     kind = str(target.kind.name)
@@ -245,6 +249,7 @@ def require_device(target: Target) -> None:
         )
     if kind == "cuda":
         nvcc.require_loadable_code()
+        _require_arch(target)
     if kind == "llvm":
         here = host_triple().partition("-")[0]
         wanted = str(target.get_attr("mtriple", "") or here).partition("-")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
@@ -72,8 +73,19 @@ class Sketch:
 
         Raises
         ------
-        ValueError : a knob is missing or unknown.
+        ValueError : a knob is missing or unknown, or tiles do not divide their loop.
         """
+        for group in self.context.split_groups:
+            names = [str(knob.name) for knob in group.vars]
+            tile = math.prod(int(config.get(name, 1)) for name in names)
+            if tile < 1 or int(group.extent_expr) % tile != 0:
+                raise ValueError(
+                    f"{self}: the values of {', '.join(names)} multiply to {tile}, which is no "
+                    f"divisor of {int(group.extent_expr)}"
+                )
+        return self._replayed(config)
+
+    def _replayed(self, config: Mapping[str, int]) -> State:
         return ffi.state_from_config(self.parent_task.ansor_task, self.state, config)
 
     def config_from_state(self, state: State) -> dict[str, int] | None:
@@ -86,7 +98,7 @@ class Sketch:
         # Sketches can share a backbone and differ in loop order; replaying tells them apart. Of the
         # two states one may know more extents than the other.
         bounded = self.parent_task.ansor_task.compute_dag.infer_bound_from_state
-        if str(bounded(self.state_from_config(config))) != str(bounded(state)):
+        if str(bounded(self._replayed(config))) != str(bounded(state)):
             return None
         return config
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -187,9 +187,8 @@ class SymTask:
         return self.sym_dag.flops(sizes)
 
 
-@dataclass(frozen=True)
-class SymTaskAndInstances:
-    """A symbolic task with the concrete tasks that have its structure."""
+class SymTaskAndInstances(NamedTuple):
+    """A symbolic task with the concrete tasks that have its structure: a pair of them."""
 
     task: SymTask
     instances: list[TaskInstance]

@@ -29,7 +29,7 @@ from .network import GraphOptions, Network
 from .optim import Optimizer, TuneResult
 from .progress import phase
 from .schedules import FORMS, IN_PLACE, REMEMBERED, RecordedSchedules, record_file
-from .settings import SearchBudget
+from .settings import SearchBudget, require_device
 from .sym_task import SymTaskAndInstances, add_rivals, merge_tasks, save_tasks, tasks_of_network
 
 __all__ = [
@@ -125,15 +125,18 @@ def tune(
 
     Raises
     ------
-    ValueError : operators that cannot be imported, all of them in one message; or an option is out
-        of range.
+    ValueError : operators that cannot be imported, all of them in one message; an option is out of
+        range; or programs for the target cannot run here, where they are measured here.
+    RuntimeError : the device's driver is too old, or there is no compiler of kernels.
     BlockingIOError : another process tunes in this folder.
     ConnectionError : there is no cluster at the address of the fleet.
     """
+    target = target if isinstance(target, Target) else Target(target)
     if isinstance(model, Network):
         network = model
     else:
-        _check_search(trials, seed, cost_model, runner)  # importing takes a while
+        # Importing takes a while.
+        _check_search(target, trials, seed, cost_model, runner)
         network = Network(model, example_inputs, example_kwargs)
     return tune_together(
         {"network": network},
@@ -184,7 +187,7 @@ def tune_together(
     ValueError : there is no network; else as `tune`.
     """
     target = target if isinstance(target, Target) else Target(target)
-    budget = _check_search(trials, seed, cost_model, runner)
+    budget = _check_search(target, trials, seed, cost_model, runner)
     if not networks:
         raise ValueError("tune_together: there is no network to tune")
     options = GraphOptions.for_target(target, winograd)
@@ -410,10 +413,14 @@ def _searched(network: CompiledNetwork) -> frozenset[str]:
     return frozenset(k.workload_key for k in network.kernels if k.schedule == "records")
 
 
-def _check_search(trials: int, seed: int, cost_model: str, runner: str) -> SearchBudget:
+def _check_search(
+    target: Target, trials: int, seed: int, cost_model: str, runner: str
+) -> SearchBudget:
     budget = SearchBudget(trials, seed=seed, cost_model=cost_model)
     if runner not in ("local", "ray"):
         raise ValueError(f'runner must be "local" or "ray", got {runner!r}')
+    if runner == "local":
+        require_device(target)
     budget.model()
     return budget
 

@@ -19,8 +19,10 @@ from tvm.auto_scheduler import MeasureInput, MeasureResult
 from tvm.auto_scheduler.cost_model import XGBModel
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder
 from tvm.auto_scheduler.cost_model.metric import (
+    LEVELS,
     METRICS,
     evaluate,
+    log_error,
     pair_accuracy,
     r_squared,
     random_baseline,
@@ -87,6 +89,16 @@ def test_scores_are_random_while_too_little_is_measured(measured):
     scores = model.predict(task, [i.state for i in inputs])
     assert len(set(scores)) == len(inputs)
     assert all(0 < score < 1 for score in scores)
+
+
+def test_a_model_that_saw_only_failures_is_not_saved(measured, tmp_path):
+    """A search with a model file begins with tasks of which nothing may have run."""
+    _, inputs, results = measured
+    model = XGBModel(num_warmup_sample=-1, verbose_eval=0, model_file=tmp_path / "model")
+    model.update(inputs[:2], [MeasureResult([1e10], 4, "crashed", 1, 1)] * 2)
+    assert not (tmp_path / "model").exists()
+    model.update(inputs[:9], results[:9])
+    assert (tmp_path / "model").exists()
 
 
 def test_adaptive_training_waits_for_a_fifth_of_new_programs(measured):
@@ -252,7 +264,9 @@ def test_perfect_predictions_have_the_best_value_of_every_metric(values):
     measured = np.array(values)
     best = evaluate(measured, measured)
     assert set(best) == set(METRICS)
-    assert best == pytest.approx({name: 0.0 if name == "rmse" else 1.0 for name in METRICS})
+    assert best == pytest.approx(
+        {name: 0.0 if name in ("rmse", "log_error") else 1.0 for name in METRICS}
+    )
 
 
 def test_metrics_of_known_predictions():
@@ -262,6 +276,13 @@ def test_metrics_of_known_predictions():
     assert pair_accuracy(np.full(4, -np.inf), measured) == 0.5
     assert pair_accuracy(np.array([2.0, 1.0, 1.0]), np.array([3.0, 3.0, 2.0])) == 0.75
     assert pair_accuracy(measured, np.ones(4)) == 0.5
+    assert log_error(measured * np.array([2.0, 0.5, 2.0, 0.5]), measured) == pytest.approx(
+        np.log(2)
+    )
+    assert evaluate(measured, measured, levels=False).keys() == METRICS.keys() - set(LEVELS)
+    # Where all programs of a group are as fast, there is no variance to explain.
+    flat = evaluate(measured, np.array([0.5, 0.5, 0.25, 0.125]), np.array([0, 0, 1, 1]))
+    assert flat["r2"] == 1.0 and flat["rmse"] > 0
     baseline = random_baseline(np.tile(measured, 50), np.repeat(np.arange(50), 4), repeats=20)
     assert baseline["pair_accuracy"] == pytest.approx(0.5, abs=0.05)
     assert baseline["spearman"] == pytest.approx(0.0, abs=0.1)

@@ -77,6 +77,20 @@ def test_record_of_the_example_is_read():
     assert json.loads(dump_record_to_string(measure_input, result))["i"][1] == RECORD["i"][1]
 
 
+def test_a_file_that_holds_no_records_is_refused_in_one_line(tmp_path, caplog):
+    path = tmp_path / "program.py"
+    path.write_text("\nimport torch\nfrom torch import nn\n")
+    for read in (load_records, auto_scheduler.RecordReader):
+        with pytest.raises(
+            ValueError, match=r"program\.py is no record file: it begins with 'import"
+        ):
+            list(read(path))
+    assert not caplog.records
+    # What a run leaves that was killed while it wrote its first record.
+    path.write_text(json.dumps(RECORD)[:100])
+    assert list(load_records(path)) == []
+
+
 def test_damaged_records_are_refused_or_usable():
     rng = random.Random(3)
     refused = 0

@@ -51,7 +51,7 @@ def test_training_lowers_every_loss_on_a_small_data_set(loss):
 def test_training_ranks_unseen_programs():
     model = MLPModelPLWrapper()
     model.train_self(made_up_programs(400), n_steps=400, lr=1e-3)
-    metrics = model.ranking_metrics(made_up_programs(200, seed=1).batch())
+    metrics = model.metrics(made_up_programs(200, seed=1).batch())
     assert metrics["spearman"] > 0.7
     assert metrics["peak_score@5"] > 0.7
 

@@ -10,6 +10,7 @@ import pytest
 from tvm import auto_scheduler, felix, te
 from tvm.auto_scheduler import MeasureInput, MeasureResult
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.felix.pretrain import measure_programs
 
 
 @pytest.fixture
@@ -18,12 +19,15 @@ def train(monkeypatch):
     return importlib.import_module("train_cost_model")
 
 
-def test_a_data_set_of_nothing_is_refused(tmp_path, train, capsys):
-    """Programs of Ansor's space have steps that felix's sketches have not."""
+def make_product():
     a, b = (te.placeholder((16, 16), name=name) for name in "AB")
     r = te.reduce_axis((0, 16), name="r")
-    c = te.compute((16, 16), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
-    task = felix.make_task([a, b, c], target="llvm", desc="product")
+    return [a, b, te.compute((16, 16), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")]
+
+
+def test_a_data_set_of_nothing_is_refused(tmp_path, train, capsys):
+    """Programs of Ansor's space have steps that felix's sketches have not."""
+    task = felix.make_task(make_product(), target="llvm", desc="product")
     felix.save_tasks([task], tmp_path / "tasks.json")
     search_task = task.instances[0].ansor_task
     state = search_task.compute_dag.get_init_state()
@@ -48,10 +52,58 @@ def test_nothing_to_measure_or_to_train_on_is_refused(tmp_path, train, capsys):
         (["measure", "mlp", "--guided", "3", "-o", str(out)], r"guided must be in [0, 1], got 3"),
         (["train_mlp", "-d", replay, "--epochs", "0", "-o", str(out)], "epochs must be >= 1"),
         (["train_mlp", "-d", replay, "--replay", "-5", "-o", str(out)], "replay >= 0, got 200"),
+        (["train_mlp", "-d", __file__, "-o", str(out)], "is an archive of arrays; of records, "),
     ]:
         assert train.main(arguments) == 1
         assert message in capsys.readouterr().err
     assert not out.is_file()
+
+
+def test_programs_that_cannot_run_here_are_not_measured(tmp_path, train, capsys, monkeypatch):
+    monkeypatch.setattr("tvm.runtime.Device.exist", property(lambda self: False))
+    out = ["-o", str(tmp_path / "out")]
+    assert train.main(["measure", "no.such:network", "--target", "cuda", *out]) == 1
+    assert "no GPU to measure on" in capsys.readouterr().err
+    task = felix.make_task(make_product(), target="cuda")
+    with pytest.raises(ValueError, match="no GPU to measure on"):
+        measure_programs([task], 1, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["measure", "mlp", "--seed", "-1"],
+        ["--seed", "-1", "measure", "mlp"],
+        ["recreate", "--seeds", "3", "-2"],
+    ],
+)
+def test_seeds_below_zero_are_named(train, capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        train.parse_arguments([*arguments, "-o", "out"], None)
+    assert "a seed must be >= 0, got -" in capsys.readouterr().err
+
+
+def test_what_is_printed_of_a_model_is_what_it_predicts(tmp_path, train, capsys):
+    """Trees predict throughputs; a perceptron over the same features only orders programs."""
+    task = auto_scheduler.SearchTask(compute_dag=make_product(), target="llvm")
+    records, states = tmp_path / "records.json", []
+    for factor in (1, 2, 4, 8):
+        state = task.compute_dag.get_init_state()
+        state.split(state.stage_ops[2], state[state.stage_ops[2]].iters[0], [factor])
+        states.append(state)
+    auto_scheduler.save_records(
+        records,
+        [MeasureInput(task, state) for state in states],
+        [MeasureResult([1e-3 * k], 0, None, 0.1, 1.0) for k in (1, 2, 3, 4)],
+    )
+    some = ["-l", str(records), "--min-programs", "1", "--split", "within_task"]
+    for model, has_levels in (("xgb", True), ("mlp", False)):
+        arguments = [*some, "--train-ratio", "0.5", "-m", model, "-o", str(tmp_path / model)]
+        assert train.main(["train_ansor", "--epochs", "1", *arguments]) == 0
+        printed = capsys.readouterr().out
+        assert "spearman" in printed and "top_8_recall" in printed
+        assert all((name in printed) == has_levels for name in ("rmse", "r2", "log_error"))
 
 
 def test_the_packaged_model_is_made_anew_by_one_command(tmp_path, train, capsys):

@@ -57,6 +57,10 @@ class Counted:
     """Buffer to the least and the greatest index of each dimension."""
     trips: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Loop to its kind and its greatest number of trips."""
+    starts: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Buffer to its indices in the first and in the second execution, of each access."""
+    visits: dict[str, list[tuple[int, dict[str, int]]]] = field(default_factory=dict)
+    """Buffer to the first two executions that touch its first element: number, values of loops."""
 
 
 class Interpreter:
@@ -71,6 +75,7 @@ class Interpreter:
         self.first_stored: list[str] = []
         """In the order in which the program begins to store to them."""
         self.realized: dict[str, list[list[int]]] = {}
+        self.shapes: dict[str, list[int]] = {}
         self._names: dict[tir.Var, str] = {}
         self._loops: list[str] = []
         self._is_guarded = False
@@ -89,6 +94,7 @@ class Interpreter:
             at = len(self._known)
             self._known.append(buffer)
             self.buffers.append(f"{buffer.name}#{at}")
+            self.shapes[self.buffers[at]] = [int(extent) for extent in buffer.shape]
         return self.buffers[at]
 
     def _statement(self, node: tir.Stmt, indent: str) -> None:
@@ -99,7 +105,7 @@ class Interpreter:
             name = self._names[node.loop_var] = f"v{len(self._names)}"
             low, extent = self._value(node.min), self._value(node.extent)
             self._say(indent, f"for {name} in range({low}, {low} + {extent}):")
-            self._loops.append(f"'{name}': ('{_KINDS[int(node.kind)]}', {extent})")
+            self._loops.append(f"'{name}': ('{_KINDS[int(node.kind)]}', {extent}, {name})")
             self._statement(node.body, indent + " ")
             self._loops.pop()
         elif isinstance(node, tir.IfThenElse):
@@ -131,7 +137,7 @@ class Interpreter:
         name = self._axes[tag] = self._names[node.node.var] = f"v{len(self._names)}"
         extent = self._value(node.value)
         self._say(indent, f"for {name} in range({extent}):")
-        self._loops.append(f"'{name}': ('{tag}', {extent})")
+        self._loops.append(f"'{name}': ('{tag}', {extent}, {name})")
         self._statement(node.body, indent + " ")
         self._loops.pop()
         del self._axes[tag]
@@ -182,8 +188,18 @@ def _see(store: Counted, buffer: str, indices: tuple[int, ...], loops: dict) -> 
     hull = store.hulls.setdefault(buffer, [[index, index] for index in indices])
     for ends, index in zip(hull, indices):
         ends[0], ends[1] = min(ends[0], index), max(ends[1], index)
-    for name, (kind, extent) in loops.items():
+    for name, (kind, extent, _) in loops.items():
         store.trips[name] = (kind, max(extent, store.trips.get(name, (kind, 0))[1]))
+    starts = store.starts.setdefault(buffer, [])
+    if store.executions <= 2:
+        starts.append(indices)
+    visits = store.visits.setdefault(buffer, [])
+    if (
+        len(visits) < 2
+        and indices == starts[0]
+        and not (visits and visits[0][0] == store.executions)
+    ):
+        visits.append((store.executions, {name: value for name, (*_, value) in loops.items()}))
 
 
 def products(form: str) -> list[te.Tensor]:
@@ -227,8 +243,10 @@ def test_features_are_what_running_the_program_counts(name):
         assert len(rows) == len(program.stores) > 0
         for row, slots, store in zip(rows, order, program.stores):
             values = dict(zip(NAMES, row))
-            for column, expected in counted(program, store, [int(s) for s in slots]).items():
-                assert values[column] == pytest.approx(expected, rel=1e-3), (
+            numbers = [int(slot) for slot in slots]
+            expected = counted(program, store, numbers) | used_again(program, store, numbers)
+            for column, value in expected.items():
+                assert values[column] == pytest.approx(value, rel=1e-3), (
                     f"{column} of {store.buffer} at {config}"
                 )
 
@@ -258,6 +276,37 @@ def counted(program: Interpreter, store: Counted, slots: list[int]) -> dict[str,
     return found
 
 
+def used_again(program: Interpreter, store: Counted, slots: list[int]) -> dict[str, float]:
+    """Columns of how far one trip is from the next, and of when an element is read again."""
+    found: dict[str, float] = {}
+    for slot, number in enumerate(slots):
+        buffer = program.buffers[number]
+        starts, shape = store.starts[buffer], program.shapes[buffer]
+        if store.executions > 1:
+            pairs = zip(starts, starts[len(starts) // 2 :])
+            found[f"B{slot}.stride"] = min(_distance(a, b, shape) for a, b in pairs)
+        # What a store in the same loops writes or reads before is used again by that.
+        if sum(buffer in other.hulls for other in program.stores) > 1 or buffer == store.buffer:
+            continue
+        (first, before), *later = store.visits[buffer]
+        moved = [[k for k in before if before[k] != after[k]] for _, after in later]
+        if moved and len(moved[0]) > 1:
+            continue  # windows that overlap: by two loops at once
+        found[f"B{slot}.reuse_dis_iter"] = later[0][0] - first if later else 0
+        found[f"B{slot}.reuse_ct"] = store.trips[moved[0][0]][1] if later else 0
+    return found
+
+
+def _distance(first: tuple[int, ...], second: tuple[int, ...], shape: list[int]) -> int:
+    """Elements between two places, along the last dimension in which they differ."""
+    row = 1
+    for a, b, extent in zip(reversed(first), reversed(second), reversed(shape)):
+        if a != b:
+            return abs(a - b) * row
+        row *= extent
+    return 0
+
+
 @pytest.mark.parametrize("name", ["dense", "two_matmuls", "NT"])
 def test_arithmetic_is_what_the_program_does(name):
     """A multiply-add is one operation of two."""
@@ -277,10 +326,14 @@ def test_arithmetic_is_what_the_program_does(name):
 GPU_NAMES = auto_scheduler.feature_names(testing_gpu.TARGET, "felix")
 
 
+# Which threads share a copy into shared memory no loop says, but not how large it is.
+_OF_COPIES = ("unique_bytes", "stride", "alloc_size", "alloc_outer_prod", "vec_prod")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["matmul", "max_pool", "chain"])
 def test_features_of_kernels_are_what_running_the_threads_counts(name):
-    """Of stores to global memory and to registers: each thread does them, virtual ones too."""
+    """Each thread does the stores to global memory and to registers, virtual ones too."""
     task = testing_gpu.sym_task(name)
     n_counted = 0
     for sketch in task.sketches:
@@ -293,18 +346,25 @@ def test_features_of_kernels_are_what_running_the_threads_counts(name):
             program = Interpreter(concrete)
             last = {store.buffer: store for store in program.stores}
             assert len(rows) == len(last)
-            for row, label in zip(rows, program.first_stored):
-                store = last[label]
-                if ".shared" in store.buffer:
-                    continue  # which threads of a block share a copy no loop says
-                values = dict(zip(GPU_NAMES, row))
-                n_counted += 1
+            for row, slots, label in zip(rows, order, program.first_stored):
+                store, values = last[label], dict(zip(GPU_NAMES, row))
+                numbers = [int(slot) for slot in slots]
+                found = counted(program, store, numbers) | used_again(program, store, numbers)
+                trips = dict(store.trips.values())
+                # On GPUs threads are parallel loops, too.
+                del found["parallel_prod"]
+                expected = {
+                    tag.replace(".", "_") + "_len": trips.get(tag, 1)
+                    for tag in ("blockIdx.x", "threadIdx.x")
+                }
+                copies = trips.get("vthread", 1) if ".shared" in label else 1
                 # Threads behind a condition that keeps some of them out count as all.
-                assert values["outer_prod"] >= store.executions * (1 - 1e-3)
-                expected = {} if store.is_guarded else {"outer_prod": store.executions}
-                for tag in ("blockIdx.x", "threadIdx.x"):
-                    extents = [trips for kind, trips in store.trips.values() if kind == tag]
-                    expected[tag.replace(".", "_") + "_len"] = max(extents, default=1)
+                assert values["outer_prod"] >= store.executions / copies * (1 - 1e-3)
+                if ".shared" in label:
+                    found = {c: v for c, v in found.items() if c.split(".")[-1] in _OF_COPIES}
+                if ".shared" in label or not store.is_guarded:
+                    expected |= found
+                n_counted += len(expected)
                 for column, value in expected.items():
                     assert values[column] == pytest.approx(value, rel=1e-3), (
                         f"{column} of {store.buffer} in {state}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -263,6 +265,46 @@ def test_a_convolution_has_the_extents_of_the_reference_table():
     [tile] = [r for r in realized(sketch.code) if str(r.buffer.name) == "PadInput.shared"]
     height = e.sp(1, 0) * e.sp(1, 1) * e.sp(1, 2) * e.sp(1, 3) - 1 + e.sp(4, 0) * e.sp(4, 1)
     e.check(tile.bounds[1].extent, height)
+
+
+def test_other_operators_have_the_extents_of_the_reference_table():
+    def of(tensors, backbone):
+        sketches = make_sym_task(tensors, TARGET).task.sketches
+        [sketch] = [s for s in sketches if " ".join(s.backbone).startswith(backbone)]
+        return Extents(sketch)
+
+    # Conv2d+Add #0: two rows of four channels, each the sum of a window over 512 channels.
+    x, w = te.placeholder((1, 2, 2, 512), name="x"), te.placeholder((3, 3, 512, 8), name="w")
+    bias = te.placeholder((8,), name="bias")
+    conv = topi.add(topi.nn.conv2d_nhwc(x, w, 1, 1), bias)
+    e = of([x, w, bias, conv], "FU SP SP AN FSP AN CA CI FU AN")
+    assert e.extents()[0] == 8
+    e.check(e.threads["blockIdx.x"][-1], e.q(0) * 4)
+    for extent in e.threads["threadIdx.x"]:
+        e.check(extent, e.sp(1, 0))
+    e.check(e.loops["ry.rx.fused.rc.fused.outer"][0], tir.floordiv(3 * 3 * 512 - 1, e.sp(1, 0)) + 1)
+
+    # Max2DPool with padding: a thread for each of 8 x 8 x 16 results.
+    e = of(CASES["max_pool"], "CI FU SP AN AN")
+    assert e.extents() == [8 * 8 * 16]
+    e.check(e.threads["blockIdx.x"][-1], e.q(0))
+    e.check(e.threads["threadIdx.x"][-1], e.sp(0, 0))
+    assert [int(e.loops[name][0]) for name in ("ry", "rx")] == [3, 3]
+
+    # AdaptiveAvgPool: a kernel for the sums, another one for their means, of 3 x 2 x 16 each.
+    x = te.placeholder((1, 7, 7, 16), name="x")
+    e = of([x, topi.nn.adaptive_avg_pool2d(x, (3, 2))], "FU SP AN AN FU SP AN AN")
+    for number, g in enumerate((1, 0)):
+        e.check(e.threads["threadIdx.x"][number], e.sp(g, 0))
+        e.check(e.threads["blockIdx.x"][number], tir.floordiv(3 * 2 * 16 - 1, e.sp(g, 0)) + 1)
+
+    # Conv3d+Mul+Add #1: N, depth, height, width, channels out; window; channels in.
+    x, w = te.placeholder((1, 4, 6, 6, 4), name="x"), te.placeholder((3, 3, 3, 4, 8), name="w")
+    scaled = topi.add(topi.multiply(topi.nn.conv3d_ndhwc(x, w, 1, 1), bias), bias)
+    e = of([x, w, bias, scaled], "CI" + " SP" * 9 + " RE" + " FSP" * 5)
+    assert e.extents()[:9] == [1, 4, 6, 6, 8, 3, 3, 3, 4]
+    for tag, j in (("vthread", 0), ("threadIdx.x", 1)):
+        e.check(e.threads[tag][-1], math.prod((e.sp(g, j) for g in range(1, 5)), start=e.sp(0, j)))
 
 
 def realized(func):

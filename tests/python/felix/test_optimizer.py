@@ -7,8 +7,9 @@ import json
 import re
 
 import pytest
+import torch
 
-from tvm import auto_scheduler, te, topi
+from tvm import auto_scheduler, felix, te, topi
 from tvm.auto_scheduler import (
     BuildResult,
     LibraryCandidate,
@@ -30,12 +31,16 @@ from tvm.felix.optim import Optimizer
 from tvm.felix.policy import FelixPolicy
 from tvm.felix.search import SearchSettings
 from tvm.felix.sym_task import make_task, merge_tasks
+from tvm.target.machine import host_triple
 
 
 def dense(rows: int) -> list[te.Tensor]:
     data = te.placeholder((rows, 32), name="data")
     weight = te.placeholder((48, 32), name="weight")
     return [data, weight, topi.nn.relu(topi.nn.dense(data, weight))]
+
+
+OTHER = "x86_64" if host_triple().startswith("aarch64") else "aarch64"
 
 
 class Compiled(ProgramBuilder):
@@ -210,6 +215,23 @@ def test_a_log_that_cannot_be_is_refused_before_anything_is_measured(
         optim.tune(4, log_file=tmp_path / name, progress=False)
     assert optim.n_measure == 0 and not optim.session.library_seconds
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("cuda", "this machine has no GPU to measure on"),
+        (f"llvm -mtriple={OTHER}-linux-gnu", f"programs for {OTHER} cannot be measured"),
+    ],
+)
+def test_what_cannot_run_here_is_refused_before_anything_is_measured(monkeypatch, target, reason):
+    monkeypatch.setattr("tvm.runtime.Device.exist", property(lambda self: False))
+    optim = Optimizer([make_task(dense(8), target)], MLPModelPLWrapper())
+    with pytest.raises(ValueError, match=reason):
+        optim.tune(4, progress=False)
+    assert optim.n_measure == 0
+    with pytest.raises(ValueError, match=reason):
+        felix.tune(torch.nn.Linear(8, 4), torch.ones(2, 8), target=target, progress=False)
 
 
 def test_record_that_never_fits_is_in_the_log(tasks, tmp_path, monkeypatch, caplog):

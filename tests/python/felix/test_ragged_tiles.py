@@ -197,7 +197,7 @@ def test_constant_weights_are_laid_out_in_panels_beside_ragged_rows():
     for sketch in ragged(group.task):
         names = [[str(knob.name) for knob in g.vars] for g in sketch.context.split_groups]
         config = dict.fromkeys(itertools.chain(*names), 1)
-        config.update({names[0][0]: 12, names[1][2]: 32, names[2][0]: 24})
+        config.update({names[0][0]: 14, names[1][2]: 32, names[2][0]: 24})
         [transform] = dag.layout_transforms(sketch.state_from_config(config))
         assert [int(x) for x in transform.extents if int(x) > 1] == [2, 24, 32]
 

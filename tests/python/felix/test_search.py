@@ -180,6 +180,16 @@ def test_a_value_with_a_foreign_prime_is_refused(search):
         function.features.point(config)
 
 
+def test_tiles_that_do_not_divide_their_loop_are_no_program(task):
+    """As where the shape in a notebook was changed, and the tiles of before are asked for."""
+    sketch = task.task.sketches[0]
+    config = {str(knob.name): 1 for group in sketch.context.split_groups for knob in group.vars}
+    sketch.state_from_config(config | {"sp_1_0": 2, "sp_1_2": 16})
+    for broken, tile in (({"sp_1_0": 3, "sp_1_2": 16}, 48), ({"sp_1_2": 0}, 0)):
+        with pytest.raises(ValueError, match=f"multiply to {tile}, which is no divisor of 64"):
+            sketch.state_from_config(config | broken)
+
+
 def test_saved_tasks_read_back_with_equal_keys_and_sketches(task, tmp_path):
     save_tasks([task], tmp_path / "tasks.json")
     (again,) = load_tasks(tmp_path / "tasks.json")

@@ -136,7 +136,7 @@ def test_extracted_tasks_are_grouped_by_structure(tmp_path):
     groups = felix.extract_tasks(model, x, save_to=path)
     assert sorted(len(group.instances) for group in groups) == [1, 2]
     [pair] = [group for group in groups if len(group.instances) == 2]
-    assert sorted(i.idx for group in groups for i in group.instances) == [0, 1, 2]
+    assert sorted(i.idx for _, instances in groups for i in instances) == [0, 1, 2]
     for task, instance in pair.pairs:
         assert task.sizes == instance.sizes
         assert pair.task.get_flops(instance.sizes) == instance.flop == task.get_flops()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -32,6 +33,12 @@ def test_networks_are_timed_and_what_is_missing_is_said(monkeypatch, capsys):
     assert float(line.split()[3]) > 0
     assert tf_torch_perf.main(["nothing", "--repeat", "1"]) == 1
     assert "unknown network 'nothing'" in capsys.readouterr().err
+
+
+def test_networks_of_tensorflow_say_what_they_need(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install tensorflow, or take those of"):
+        importlib.import_module("tf_nns")
 
 
 @pytest.mark.parametrize("name", ["dcgan", "mobilenet_v2", "r3d_18", "resnet50", "vit_b_32"])

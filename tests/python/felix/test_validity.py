@@ -13,8 +13,18 @@ from tvm.felix.sym_task import make_task
 _POINTS = 200
 
 
-@pytest.mark.parametrize("target", ["llvm -mcpu=znver4 -num-cores=2", "llvm -mcpu=haswell"])
-@pytest.mark.parametrize("name", ["conv3x3", "stem", "depthwise", "dense", "two_matmuls"])
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        *(
+            (name, target)
+            for name in ("conv3x3", "stem", "depthwise", "dense", "two_matmuls")
+            for target in ("llvm -mcpu=znver4 -num-cores=2", "llvm -mcpu=haswell")
+        ),
+        ("matmul", "cuda -arch=sm_80"),
+        ("softmax", "cuda -arch=sm_80"),
+    ],
+)
 def test_points_stay_valid(name, target):
     task = make_task(CASES[name], target).task
     functions = TaskPerfFunc(task.sketches, 1.0, name, MLPModelPLWrapper()).sketch_funcs

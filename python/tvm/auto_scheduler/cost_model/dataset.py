@@ -307,6 +307,11 @@ class DatasetBuilder:
         FileNotFoundError : there is no such file.
         ValueError : it is damaged, or has another format version.
         """
+        if Path(path).is_file() and not zipfile.is_zipfile(path):
+            raise ValueError(
+                f"{path}: no data set written by DatasetBuilder, which is an archive of arrays; of "
+                "records, scripts/train_cost_model.py felix_dataset makes one"
+            )
         try:
             with np.load(path, allow_pickle=False) as archive:
                 version = int(archive["format"])

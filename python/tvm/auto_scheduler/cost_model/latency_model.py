@@ -16,7 +16,7 @@ from torch import nn
 from tvm.runtime.files import write_atomically
 
 from .dataset import DatasetBuilder, FeatureKind, SegmentBatch
-from .metric import pair_accuracy, peak_score, spearman, spearman_top
+from .metric import evaluate
 from .tensor_file import load_tensors
 from .torch_mode import with_gradients
 
@@ -235,28 +235,16 @@ class LatencyModel(nn.Module):
         with torch.no_grad():
             return self._network().forward_segments(batch).double().numpy()
 
-    def ranking_metrics(self, batch: SegmentBatch) -> dict[str, float]:
-        """Means over tasks: Spearman, of the fastest too, pair accuracy, peak scores at 1 and 5."""
+    def metrics(self, batch: SegmentBatch) -> dict[str, float]:
+        """Means over tasks of what `metric.evaluate` has, of throughputs as shares of the best one
+        measured of the task; of a model trained with "rank", what is about the order."""
+        best = _group_max(batch.labels, batch.groups).double().numpy()
+        levels = self.loss_func != "rank"
         predicted = self.score(batch)
-        labels = batch.labels.double().numpy()
-        rows = []
-        for group in torch.unique(batch.groups):
-            member = (batch.groups == group).numpy()
-            if member.sum() < 2:
-                continue
-            p, y = predicted[member], np.exp(labels[member])
-            rows.append(
-                (
-                    spearman(p, y),
-                    spearman_top(p, y),
-                    pair_accuracy(p, y),
-                    peak_score(p, y, 1),
-                    peak_score(p, y, 5),
-                )
-            )
-        names = ("spearman", "spearman_top", "pair_cmp_acc", "peak_score@1", "peak_score@5")
-        means = np.mean(rows, axis=0) if rows else [float("nan")] * len(names)
-        return dict(zip(names, map(float, means)))
+        if levels:
+            predicted = np.exp(predicted - best)
+        measured = np.exp(batch.labels.double().numpy() - best)
+        return evaluate(predicted, measured, batch.groups.numpy(), levels)
 
     def _optimizer(
         self, lr: float

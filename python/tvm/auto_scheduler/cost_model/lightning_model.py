@@ -51,10 +51,10 @@ class MLPModelPLWrapper(LatencyModel, pl.LightningModule):
         return loss
 
     def validation_step(self, batch: SegmentBatch, batch_idx: int) -> None:
-        """Logs `val_loss` and the ranking metrics, averaged over the batch's tasks."""
+        """Logs `val_loss` and the metrics, averaged over the batch's tasks."""
         size = len(batch.labels)
         self.log("val_loss", self.loss(batch), batch_size=size)
-        for name, value in self.ranking_metrics(batch).items():
+        for name, value in self.metrics(batch).items():
             self.log(f"val_{name}", value, batch_size=size)
 
     def configure_optimizers(self) -> Any:

@@ -9,7 +9,9 @@ import numpy as np
 
 __all__ = [
     "METRICS",
+    "LEVELS",
     "evaluate",
+    "log_error",
     "pair_accuracy",
     "peak_score",
     "r_squared",
@@ -33,6 +35,12 @@ def r_squared(predicted: np.ndarray, measured: np.ndarray) -> float:
     if total == 0:
         return float("nan")
     return float(1 - np.sum((np.asarray(predicted) - measured) ** 2) / total)
+
+
+def log_error(predicted: np.ndarray, measured: np.ndarray) -> float:
+    """Mean of |ln(predicted / measured)|, shape (n,) each; what is below 1e-6 counts as that."""
+    logs = [np.log(np.maximum(values, 1e-6)) for values in (predicted, measured)]
+    return float(np.mean(np.abs(logs[0] - logs[1])))
 
 
 def spearman(predicted: np.ndarray, measured: np.ndarray) -> float:
@@ -100,6 +108,7 @@ def peak_score(predicted: np.ndarray, measured: np.ndarray, k: int) -> float:
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "rmse": rmse,
     "r2": r_squared,
+    "log_error": log_error,
     "spearman": spearman,
     "spearman_top": spearman_top,
     "pair_accuracy": pair_accuracy,
@@ -107,18 +116,25 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "peak_score@1": lambda predicted, measured: peak_score(predicted, measured, 1),
     "peak_score@5": lambda predicted, measured: peak_score(predicted, measured, 5),
 }
+# Those that compare values and not their order alone.
+LEVELS = ("rmse", "r2", "log_error")
 
 
 def evaluate(
-    predicted: np.ndarray, measured: np.ndarray, groups: np.ndarray | None = None
+    predicted: np.ndarray,
+    measured: np.ndarray,
+    groups: np.ndarray | None = None,
+    levels: bool = True,
 ) -> dict[str, float]:
-    """All metrics, averaged over groups of at least two programs.
+    """All metrics, each averaged over the groups of at least two programs that have it.
 
     Parameters
     ----------
     predicted : shape (n,); higher is better.
     measured : throughputs, >= 0, shape (n,).
     groups : shape (n,); programs are compared inside a group (a task) only.
+    levels : whether predictions are throughputs, too. The metrics in LEVELS are left out where they
+        are scores that order programs and nothing else.
 
     Raises
     ------
@@ -137,12 +153,13 @@ def evaluate(
     groups = np.zeros(len(predicted), dtype=int) if groups is None else np.asarray(groups)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     members = [rows for rows in members if len(rows) >= 2 and measured[rows].max() > 0]
-    if not members:
-        return {name: float("nan") for name in METRICS}
-    return {
-        name: float(np.mean([metric(predicted[rows], measured[rows]) for rows in members]))
-        for name, metric in METRICS.items()
-    }
+    means = {}
+    for name, metric in METRICS.items():
+        if levels or name not in LEVELS:
+            values = np.array([metric(predicted[rows], measured[rows]) for rows in members])
+            values = values[~np.isnan(values)]
+            means[name] = float(values.mean()) if len(values) else float("nan")
+    return means
 
 
 def random_baseline(

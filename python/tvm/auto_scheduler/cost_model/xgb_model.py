@@ -169,7 +169,8 @@ class XGBModel(PythonBasedModel):
             return
         self._train(self._features, self._throughputs())
         logger.info("Time elapsed for training: %.2f s", time.monotonic() - start)
-        if self.model_file is not None:
+        # Nothing is learned while every measurement has failed.
+        if self.model_file is not None and self.bst is not None:
             self.save(self.model_file)
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:

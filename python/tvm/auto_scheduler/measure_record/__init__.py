@@ -14,6 +14,7 @@ and ``"origin"`` in place of "i".
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import logging
 import math
@@ -258,11 +259,27 @@ def _is_of_no_state(values: Any) -> bool:
 
 
 def _is_whole(filename: str | Path, number: int, line: str) -> bool:
-    """Whether a line is JSON; what a run leaves behind that was killed while it wrote is not."""
+    """Whether a line is JSON; what a run leaves behind that was killed while it wrote is not.
+
+    Raises
+    ------
+    ValueError : neither is the next line, and the file begins with them: it holds something else.
+    """
+    if _is_json(line):
+        return True
+    if number <= 2:
+        with open(filename, errors="replace") as file:
+            begins = [text for text in itertools.islice(file, 3) if text.strip()][:2]
+        if len(begins) == 2 and not any(map(_is_json, begins)):
+            raise ValueError(f"{filename} is no record file: it begins with {begins[0][:40]!r}")
+    _warn_of(str(filename), number, line)
+    return False
+
+
+def _is_json(line: str) -> bool:
     try:
         json.loads(line)
     except (json.JSONDecodeError, RecursionError):
-        _warn_of(str(filename), number, line)
         return False
     return True
 
@@ -298,7 +315,8 @@ class RecordReader(Object):
     Raises
     ------
     FileNotFoundError : there is no such file.
-    ValueError : when reading, a line that is no record; the message says which.
+    ValueError : when reading, a line that is no record, which the message names, or a file that
+        holds something else.
     """
 
     def __init__(self, filename: str | Path) -> None:
