@@ -202,6 +202,9 @@ void FillTilesAhead(State* state) {
         stage->compute_at != ComputeAtKind::kIter || UsesTensorCores(*state, i)) {
       continue;
     }
+    // Only what lies in memory can be copied meanwhile; padding and dilation are computed.
+    const auto& stages = (*state)->stages;
+    if (stages[state->PositionOf(stage->source)]->op_type != StageKind::kPlaceholder) continue;
     // What a row multiplies is used once, so that memory is waited for either way.
     if (IsRow((*state)->stages[state->PositionOf(stage->attach_stage)])) continue;
     state->pragma(i, stage->iters[0], "async_copy");
