@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_space.py --points 4 --json space.json
 
-Twelve operators, all sketches of each, points that meet the constraints. At small sizes a program
+Eighteen operators, all sketches of each, points that meet the constraints. At small sizes a program
 runs in the emulator, which reports races and accesses out of bounds, and its result is compared
 with the unscheduled program's. At sizes of networks it is compiled by NVRTC; a program that spills
 registers, or takes more shared memory than a block can have, counts as refused. No GPU is needed.

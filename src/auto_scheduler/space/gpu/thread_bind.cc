@@ -181,6 +181,20 @@ bool TiledThreadsFit(const SearchTask& task, const State& state) {
   return true;
 }
 
+namespace {
+
+/*! \brief Whether the results of a stage have no more than one axis along which there are several.
+ */
+bool IsRow(const Stage& stage) {
+  const auto* compute = stage->op.as<te::ComputeOpNode>();
+  return compute != nullptr &&
+         std::count_if(compute->axis.begin(), compute->axis.end(), [](const te::IterVar& axis) {
+           return !tir::is_one(axis->dom->extent);
+         }) <= 1;
+}
+
+}  // namespace
+
 void FillTilesAhead(State* state) {
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage stage = (*state)->stages[i];
@@ -188,6 +202,11 @@ void FillTilesAhead(State* state) {
         stage->compute_at != ComputeAtKind::kIter || UsesTensorCores(*state, i)) {
       continue;
     }
+    // Only what lies in memory can be copied meanwhile; padding and dilation are computed.
+    const auto& stages = (*state)->stages;
+    if (stages[state->PositionOf(stage->source)]->op_type != StageKind::kPlaceholder) continue;
+    // What a row multiplies is used once, so that memory is waited for either way.
+    if (IsRow((*state)->stages[state->PositionOf(stage->attach_stage)])) continue;
     state->pragma(i, stage->iters[0], "async_copy");
   }
 }
