@@ -177,7 +177,9 @@ def _task_model(sketches: Sequence[Sketch], flop: float, network: LatencyModel) 
         peak = peak_flops(target)
         return TaskModel(network, ProcessorBound(columns, target, lanes, peak), flop, peak)
     if "kernel_cycles" in columns:
-        peak = gpu_peak_flops(target, _tensor_core_bytes(sketches))
+        # Of other GPUs there is no data sheet: they count as the one that CUDA means by default.
+        is_known = str(target.kind.name) == "cuda"
+        peak = gpu_peak_flops(target, _tensor_core_bytes(sketches)) if is_known else math.inf
         return TaskModel(network, GpuBound(columns, target), flop, peak)
     return TaskModel(network, None, flop, math.inf)
 

@@ -23,9 +23,9 @@ def product(n, m, k, dtype="float32"):
     return [a, b, topi.nn.dense(a, b, out_dtype="float32")]
 
 
-def searched(tensors):
+def searched(tensors, target=TARGET):
     """The task's sketches under a model that nothing was measured for."""
-    task = make_task(tensors, TARGET).task
+    task = make_task(tensors, target).task
     flop = float(task.ansor_task.compute_dag.flop_ct)
     return TaskPerfFunc(task.sketches, flop, "product", LatencyModel())
 
@@ -78,6 +78,16 @@ def test_nothing_is_predicted_to_be_faster_than_the_data_sheet_says(dtype):
         means, deviations = function.beliefs(points)
         assert (means <= np.log(peak / 1e9)).all()
         assert deviations[0] < deviations.max()
+
+
+def test_a_gpu_without_a_data_sheet_may_be_faster_than_any_known():
+    functions = searched(product(64, 64, 64), "opencl")
+    [function] = functions.sketch_funcs.values()
+    points = function.features.config_maker.make(8, np.random.default_rng(0))
+    measured = np.log(gpu_peak_flops(Target(TARGET), None) / 1e9) + 1
+    row = function.features.rows(points[:1])[0]
+    functions.model.fit([Observation(function.sketch.index, row, measured)])
+    assert function.scores(points[:1])[0] == pytest.approx(measured, abs=0.1)
 
 
 def test_the_first_programs_are_good_before_anything_was_learned():
