@@ -6,9 +6,9 @@ import copy
 import os
 import subprocess
 import sys
-import time
 import warnings
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from torch import nn
 
 import tvm.felix  # noqa: F401 registers the backend
 from tvm.auto_scheduler import RecordStore
+from tvm.felix import patience as patience_module
 from tvm.felix import torch_graph
 from tvm.felix.patience import Patience
 from tvm.felix.torch_backend import BackendOptions
@@ -125,15 +126,18 @@ def test_a_text_that_grows_is_not_compiled_for_each_length(monkeypatch):
     assert seen == [(2, 4), (3, 4), (4, 4)]
 
 
-def test_a_size_that_stays_is_compiled_in_time():
+def test_a_size_that_stays_is_compiled_in_time(monkeypatch):
+    now = [0.0]
+    clock = SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr(patience_module, "time", clock)
     patience = Patience(at_once=1)
     assert patience.is_worth("first", compiled=0)
     with patience.compiling("first"):
-        time.sleep(0.05)
+        now[0] += 0.05
     for _ in range(3):
         assert not patience.is_worth("second", compiled=1)
         with patience.running("second"):
-            time.sleep(0.02)
+            now[0] += 0.02
     assert patience.is_worth("second", compiled=1)
     assert not patience.is_worth("third", compiled=1)
 
