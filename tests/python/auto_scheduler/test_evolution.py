@@ -64,7 +64,7 @@ def test_sampled_and_evolved_programs_compute_the_same(workload, space, assert_s
     policy = _policy(task, search_space=space)
     population = policy.sample_initial_population()
     evolved = policy.evolutionary_search(population, 16)
-    for state in [*population[:6], *evolved[:4]]:
+    for state in [*population[:3], *evolved[:3]]:
         assert_state_is_correct(task.compute_dag, state)
 
 

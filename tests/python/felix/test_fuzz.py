@@ -6,7 +6,7 @@ import pytest
 
 import testing_fuzz
 
-N_PROGRAMS = 500
+N_PROGRAMS = 240
 
 
 @pytest.mark.slow
