@@ -61,8 +61,8 @@ constexpr int kAsyncCopiesFrom = 80;
  */
 void FillTilesAhead(State* state);
 /*!
- * \brief Lays the rows of tiles in shared memory whose neighbouring threads read one below the other
- *        an odd multiple of a copy's lanes apart, which leaves copies aligned and spreads rows over
+ * \brief Lays the rows of tiles in shared memory whose neighbouring threads read one below the
+ * other an odd multiple of a copy's lanes apart, which leaves copies aligned and spreads rows over
  *        the banks.
  */
 void PadRowsAcrossThreads(State* state);
