@@ -351,6 +351,10 @@ void State::storage_align(int stage_id, const Iterator& it, int factor, int offs
   AppendStep(StorageAlignStep(stage_id, iter_id, factor, offset));
 }
 
+void State::follow_storage_align(int stage_id, int dim, int src_step_id) {
+  AppendStep(FollowStorageAlignStep(stage_id, dim, src_step_id));
+}
+
 void State::compute_at(int stage_id, int target_stage_id, const Iterator& target_iter) {
   int target_iter_id = IndexOf(get()->stages[target_stage_id]->iters, target_iter);
   AppendStep(ComputeAtStep(stage_id, target_stage_id, target_iter_id));

@@ -1,6 +1,6 @@
 /*!
  * \file steps_loop.cc
- * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA.
+ * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA FSA.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
@@ -27,6 +27,7 @@ TVM_REGISTER_NODE(FixedSplitStepNode);
 TVM_REGISTER_NODE(FollowSplitStepNode);
 TVM_REGISTER_NODE(FollowFusedSplitStepNode);
 TVM_REGISTER_NODE(StorageAlignStepNode);
+TVM_REGISTER_NODE(FollowStorageAlignStepNode);
 
 namespace {
 
@@ -483,6 +484,23 @@ void StorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   if (axis->iter_type == tir::kCommReduce) return;
   te::Stage stage = replay->stage(stage_id);
   stage.storage_align(axis, factor, offset);
+}
+
+void FollowStorageAlignStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const auto* op = CheckedStage(*state, stage_id)->op.as<te::ComputeOpNode>();
+  const int n_dims = op == nullptr ? 0 : static_cast<int>(op->axis.size());
+  TVM_CHECK(dim >= 0 && dim < n_dims, ScheduleError)
+      << "follow storage align: dimension " << dim << " is none of the " << n_dims << " of "
+      << (*state)->stages[stage_id]->op->name;
+  TVM_CHECK(!SourceSplit((*state)->transform_steps, src_step_id)->lengths.empty(), ScheduleError)
+      << "follow storage align: step " << src_step_id << " has no lengths to follow";
+}
+
+void FollowStorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  // An open length is refused where it splits.
+  const PrimExpr length = SourceSplit(replay->steps(), src_step_id)->lengths.back().value();
+  te::Stage stage = replay->stage(stage_id);
+  stage.storage_align(stage->op->root_iter_vars()[dim], length * 2, length);
 }
 
 }  // namespace auto_scheduler

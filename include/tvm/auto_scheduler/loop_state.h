@@ -192,6 +192,7 @@ class State : public ObjectRef {
                                      const Array<int64_t>& src_step_ids, int level,
                                      bool factor_or_nparts);
   void storage_align(int stage_id, const Iterator& it, int factor, int offset);
+  void follow_storage_align(int stage_id, int dim, int src_step_id);
   void compute_at(int stage_id, int target_stage_id, const Iterator& target_iter);
   void compute_inline(int stage_id);
   void compute_root(int stage_id);

@@ -186,6 +186,27 @@ class StorageAlignStep : public FromFields<Step, StorageAlignStepNode> {
   TVM_DEFINE_NODE_REF(StorageAlignStep, StorageAlignStepNode);
 };
 
+/*!
+ * \brief FSA: pad the rows of a stage's storage by as many elements as the innermost part of an
+ *        earlier split has.
+ *
+ * Neighbours along dimension `dim` lie an odd multiple of that length apart, which a row that is
+ * such a multiple already does without padding. So vectors of that length stay aligned.
+ */
+class FollowStorageAlignStepNode : public StepNode {
+ public:
+  int dim{0};
+  int src_step_id{0};
+  TVM_AUTO_SCHEDULER_STEP_METHODS("FSA");
+  TVM_DECLARE_NODE(FollowStorageAlignStepNode, StepNode, "auto_scheduler.FollowStorageAlignStep",
+                   Value(dim), Value(src_step_id));
+};
+
+class FollowStorageAlignStep : public FromFields<Step, FollowStorageAlignStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(FollowStorageAlignStep, FollowStorageAlignStepNode);
+};
+
 /*! \brief CA: compute a stage inside a loop of its consumer. Its ranges become unknown. */
 class ComputeAtStepNode : public StepNode {
  public:

@@ -111,17 +111,18 @@ class IterVarAttrNode : public Object {
   Array<Tensor> prefetch_data;
   /*! \brief Trips ahead of the loop, one per tensor of `prefetch_data`. */
   Array<PrimExpr> prefetch_offset;
-  /*! \brief The stride of this axis becomes k * factor + offset elements; 0 for no request. */
-  int dim_align_factor = 0;
-  int dim_align_offset = 0;
+  /*! \brief The stride of this axis becomes k * factor + offset elements; undefined for no request.
+   */
+  PrimExpr dim_align_factor;
+  PrimExpr dim_align_offset;
   Array<PrimExpr> pragma_keys;
   Array<PrimExpr> pragma_values;
   /*! \brief What computes the loop and all loops in it; undefined for generated loops. */
   TensorIntrin tensor_intrin;
   void Init();
   TVM_DECLARE_NODE(IterVarAttrNode, Object, "te.IterVarAttr", Value(iter_type), Maybe(bind_thread),
-                   Value(prefetch_data), Value(prefetch_offset), Value(dim_align_factor),
-                   Value(dim_align_offset), Value(pragma_keys), Value(pragma_values),
+                   Value(prefetch_data), Value(prefetch_offset), Maybe(dim_align_factor),
+                   Maybe(dim_align_offset), Value(pragma_keys), Value(pragma_values),
                    Maybe(tensor_intrin));
   TVM_NODE_ARGS();
 };
@@ -186,7 +187,7 @@ class Stage : public ObjectRef {
   /*! \brief Reads `tensor` `offset` trips of `loop` ahead of its use into the caches. */
   Stage& prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset);
   /*! \brief Pads the stride of `axis` to k * factor + offset elements. */
-  Stage& storage_align(IterVar axis, int factor, int offset);
+  Stage& storage_align(IterVar axis, const PrimExpr& factor, const PrimExpr& offset);
   Stage& double_buffer();
   /*! \brief Whether the stage has loops of its own (not inlined, not an input). */
   bool is_scheduled() const;

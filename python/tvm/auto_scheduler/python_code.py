@@ -180,6 +180,11 @@ class _Printer:
         stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
         self._say(f"s[{stage}].storage_align({loop}, {int(factor)}, {int(offset)})")
 
+    def _fsa(self, stage_id: int, dim: int, source: int) -> None:
+        stage, length = self.stages[stage_id], self._source(source)[0][-1]
+        axis = f"s[{stage}].op.axis[{int(dim)}]"
+        self._say(f"s[{stage}].storage_align({axis}, {2 * length}, {length})")
+
     def _ca(self, stage_id: int, target_id: int, loop_id: int) -> None:
         host = self.stages[int(target_id)]
         self._attach(self.stages[stage_id], host, self._loop(int(target_id), loop_id))

@@ -183,7 +183,7 @@ Stmt ComputeOpNode::BuildRealize(const Stage& stage, LoweringContext* ctx, const
       auto it = stage->iter_var_attrs.find(axis[k - 1]);
       if (it == stage->iter_var_attrs.end()) continue;
       IterVarAttr attr = (*it).second;
-      if (attr->dim_align_factor == 0) continue;
+      if (!attr->dim_align_factor.defined()) continue;
       realize = tir::AttrStmt(
           buffer, tir::attr::storage_alignment,
           StorageAlignment(static_cast<int>(k - 1), attr->dim_align_factor, attr->dim_align_offset),

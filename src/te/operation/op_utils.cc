@@ -185,9 +185,9 @@ void CollectReads(const PrimExpr& expr, std::vector<Tensor>* reads) {
 TVM_REGISTER_OP("te.storage_align")
     .describe("(axis, factor, offset): the stride of the axis is k * factor + offset elements");
 
-PrimExpr StorageAlignment(int axis, int factor, int offset) {
+PrimExpr StorageAlignment(int axis, const PrimExpr& factor, const PrimExpr& offset) {
   static const Op& op = Op::Get("te.storage_align");
-  return tir::Call(DataType::Handle(), op, {PrimExpr(axis), PrimExpr(factor), PrimExpr(offset)});
+  return tir::Call(DataType::Handle(), op, {PrimExpr(axis), factor, offset});
 }
 
 Map<Var, PrimExpr> VarValues(const Array<IterVar>& axes, const IterVarMap<PrimExpr>& values) {

@@ -69,7 +69,7 @@ Stmt ReplaceTensor(const Stmt& stmt, const TensorMap<Tensor>& rmap);
 void CollectReads(const PrimExpr& expr, std::vector<Tensor>* reads);
 
 /*! \brief Value of a storage_alignment attribute. */
-PrimExpr StorageAlignment(int axis, int factor, int offset);
+PrimExpr StorageAlignment(int axis, const PrimExpr& factor, const PrimExpr& offset);
 
 /*! \brief Variables of axes replaced by their values. */
 Map<Var, PrimExpr> VarValues(const Array<IterVar>& axes, const IterVarMap<PrimExpr>& values);

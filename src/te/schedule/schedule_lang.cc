@@ -460,7 +460,7 @@ Stage& Stage::prefetch(const Tensor& tensor, IterVar loop, PrimExpr offset) {
   return Noted(this, __func__);
 }
 
-Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
+Stage& Stage::storage_align(IterVar axis, const PrimExpr& factor, const PrimExpr& offset) {
   TVM_CHECK(get()->op.defined(), ScheduleError)
       << "storage_align: a group stores nothing and has no loops; use one of its stages";
   const Array<IterVar>& roots = get()->op->root_iter_vars();
@@ -469,7 +469,8 @@ Stage& Stage::storage_align(IterVar axis, int factor, int offset) {
   TVM_CHECK(found && axis->iter_type != tir::kCommReduce, ScheduleError)
       << "storage_align(" << get()->op->name << ", " << axis->var->name_hint
       << "): expected a spatial axis of the operation, one of " << LoopNames(roots);
-  TVM_CHECK(factor >= 1, ScheduleError)
+  const int64_t* literal = tir::as_const_int(factor);
+  TVM_CHECK(literal == nullptr || *literal >= 1, ScheduleError)
       << "storage_align(" << get()->op->name << ", " << axis->var->name_hint
       << "): factor must be >= 1, got " << factor;
   UpdateAttr(*this, axis, [&](IterVarAttrNode* attr) {

@@ -83,6 +83,25 @@ def test_operands_that_are_packed():
     assert (list(step.reader_stage_ids), list(step.order)) == ([2], [1, 0])
 
 
+def test_rows_padded_by_the_length_of_a_split():
+    dag = matmul_relu()
+    s = dag.get_init_state()
+    c, relu = s.stage_ops[2], s.stage_ops[3]
+    s.compute_at(c, relu, s[relu].iters[0])
+    s.split(c, s[c].iters[1], [4])
+    steps = auto_scheduler.measure_record.steps_to_json(s)
+    state = dag.replay_steps(
+        auto_scheduler.measure_record.steps_from_json([*steps, ["FSA", 2, 0, 1]])
+    )
+    assert "storage_align(s[C].op.axis[0], 8, 4)" in dag.print_python_code_from_state(state)
+    assert_same_program(dag, state)
+    for wrong in ([2, 2, 1], [2, 0, 0]):
+        with pytest.raises(tvm.error.TVMError, match="follow"):
+            dag.replay_steps(
+                auto_scheduler.measure_record.steps_from_json([*steps, ["FSA", *wrong]])
+            )
+
+
 def test_partial_sums():
     dag = matmul_relu()
     s = dag.get_init_state()

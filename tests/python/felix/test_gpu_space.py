@@ -132,6 +132,28 @@ def test_tiles_are_fetched_ahead_where_copies_go_on_meanwhile(arch, is_async):
     assert source.count("shared.global") == (4 if is_async else 0)
 
 
+def test_rows_that_neighbouring_threads_read_one_below_the_other_are_padded():
+    # Neighbours read rows of the weight; of the data they read the same, of a matrix a row.
+    task = make_sym_task(dense_add(32, 64, 64), TARGET).task
+    [sketch] = task.sketches
+    assert list(sketch.backbone).count("FSA") == 1
+    assert all("FSA" not in other.backbone for other in sym_task("matmul").sketches)
+    function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+    knobs = dict.fromkeys(map(str, function.features.pack.var_factors), 1)
+    knobs |= {"sp_0_1": 8, "sp_1_1": 8}
+    inputs = inputs_of(task.ansor_task)
+    expected = run_plain(task.ansor_task, inputs)
+    # By as many elements as a copy has lanes, unless a row is an odd multiple of them already.
+    for steps, lanes, row in ((8, 1, 9), (8, 2, 10), (8, 4, 12), (4, 4, 4)):
+        point = function.features.point(knobs | {"sp_2_1": steps, "sp_3_0": lanes})
+        check_program(task.ansor_task, function, point, inputs, expected)
+        values = np.expm1(function.features.pack.tape.forward(point[None])[0])
+        table = values[: len(values) // len(NAMES) * len(NAMES)].reshape(-1, len(NAMES))
+        # Both tiles, twice, since the next are fetched ahead.
+        assert table[:, NAMES.index("shared_bytes")].max() == pytest.approx(64 * (steps + row))
+        assert table[:, NAMES.index("bank_conflicts")].max() == pytest.approx(lanes)
+
+
 def test_a_long_reduction_is_shared_by_threads():
     # Dense+Add under cross-thread reduction, with N, M, K = 4, 32, 960: E0 is M.
     sketches = make_sym_task(dense_add(4, 32, 960), TARGET).task.sketches

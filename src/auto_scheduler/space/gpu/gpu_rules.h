@@ -61,6 +61,12 @@ constexpr int kAsyncCopiesFrom = 80;
  */
 void FillTilesAhead(State* state);
 /*!
+ * \brief Lays the rows of tiles in shared memory whose neighbouring threads read one below the
+ * other an odd multiple of a copy's lanes apart, which leaves copies aligned and spreads rows over
+ *        the banks.
+ */
+void PadRowsAcrossThreads(State* state);
+/*!
  * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
  *        by a loop cannot be kept in registers.
  */

@@ -169,6 +169,7 @@ class FelixGpuSpace final : public AnsorGpuSpace {
     State state = sketch;
     if (!InitThreadBind()->Apply(task, &state, nullptr)) return {};
     if (task->Machine().compute_capability >= kAsyncCopiesFrom) FillTilesAhead(&state);
+    PadRowsAcrossThreads(&state);
     UnrollRegisterTiles(task, &state);
     return {state};
   }

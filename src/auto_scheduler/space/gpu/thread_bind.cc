@@ -4,6 +4,9 @@
  */
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
+#include <tvm/te/operation.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -193,21 +196,81 @@ bool IsRow(const Stage& stage) {
          }) <= 1;
 }
 
+/*!
+ * \brief The dimension of a tile along which neighbouring threads read rows of several elements; -1
+ *        if they are neighbours in a row, or all read the same.
+ */
+int DimensionAcrossThreads(const Stage& tile, const Stage& reader) {
+  const auto* compute = reader->op.as<te::ComputeOpNode>();
+  if (compute == nullptr) return -1;
+  tir::Var neighbour;
+  for (const te::IterVar& axis : compute->axis) {
+    if (!tir::is_one(axis->dom->extent)) neighbour = axis->var;
+  }
+  if (!neighbour.defined()) return -1;
+  int found = -1;
+  tir::PostOrderVisit(compute->body[0], [&](const ObjectRef& node) {
+    const auto* load = node.as<tir::ProducerLoadNode>();
+    if (load == nullptr) return;
+    const te::Tensor tensor = Downcast<te::Tensor>(load->producer);
+    if (!tensor->op.same_as(tile->op)) return;
+    bool has_rows = false;
+    for (int d = static_cast<int>(load->indices.size()) - 1; d >= 0; --d) {
+      if (tir::UsesVar(load->indices[d],
+                       [&](const tir::VarNode* used) { return used == neighbour.get(); })) {
+        if (has_rows) found = d;
+        return;
+      }
+      has_rows = has_rows || !tir::is_one(tensor->shape[d]);
+    }
+  });
+  return found;
+}
+
+/*! \brief The step that cuts the lanes of a stage's copies off; -1 if there is none. */
+int SplitOfLanes(const State& state, int stage_id) {
+  const Array<Step>& steps = state->transform_steps;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    const auto* split = steps[i].as<SplitStepNode>();
+    const auto* mark = steps[i + 1].as<AnnotationStepNode>();
+    if (split != nullptr && mark != nullptr && split->stage_id == stage_id &&
+        mark->stage_id == stage_id && mark->annotation == IteratorAnnotation::kVectorize) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+/*! \brief Whether a stage copies tiles into shared memory for threads, not for warps. */
+bool IsTileOfThreads(const State& state, int stage_id) {
+  const Stage& stage = state->stages[stage_id];
+  return stage->origin == StageOrigin::kCacheRead && stage->scope == "shared" &&
+         stage->compute_at == ComputeAtKind::kIter && !UsesTensorCores(state, stage_id);
+}
+
 }  // namespace
 
 void FillTilesAhead(State* state) {
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage stage = (*state)->stages[i];
-    if (stage->origin != StageOrigin::kCacheRead || stage->scope != "shared" ||
-        stage->compute_at != ComputeAtKind::kIter || UsesTensorCores(*state, i)) {
-      continue;
-    }
+    if (!IsTileOfThreads(*state, i)) continue;
     // Only what lies in memory can be copied meanwhile; padding and dilation are computed.
     const auto& stages = (*state)->stages;
     if (stages[state->PositionOf(stage->source)]->op_type != StageKind::kPlaceholder) continue;
     // What a row multiplies is used once, so that memory is waited for either way.
     if (IsRow((*state)->stages[state->PositionOf(stage->attach_stage)])) continue;
     state->pragma(i, stage->iters[0], "async_copy");
+  }
+}
+
+void PadRowsAcrossThreads(State* state) {
+  for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
+    if (!IsTileOfThreads(*state, i)) continue;
+    const Stage tile = (*state)->stages[i];
+    const Stage& reader = (*state)->stages[state->PositionOf(tile->attach_stage)];
+    const int dim = DimensionAcrossThreads(tile, reader);
+    const int lanes = SplitOfLanes(*state, i);
+    if (dim >= 0 && lanes >= 0) state->follow_storage_align(i, dim, lanes);
   }
 }
 
