@@ -60,6 +60,17 @@ def test_data_is_transposed_in_squares_along_the_dimension_in_which_it_is_stored
     np.testing.assert_array_equal(got, x.transpose(0, 2, 3, 1))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_results_may_have_more_elements_than_an_int32_counts(dtype):
+    rows = te.placeholder((tvm.tir.const(50_000, dtype), tvm.tir.const(50_000, dtype)), name="rows")
+    row = te.placeholder((1, 50_000), name="row")
+    # The row lies along the last dimension and is repeated over the first: nothing changes places.
+    assert find_transposed(topi.add(rows, row)) is None
+    moved = find_transposed(topi.add(topi.transpose(rows), row))
+    assert moved is not None
+    assert moved.axis == 0
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     channels=st.integers(1, 9),

@@ -270,7 +270,9 @@ def find_transposed(output: te.Tensor) -> Transposed | None:
         return None
     found = {}
     for tensor, indices in _reads(output, axes, set()):
-        if not is_constant(size := prod(tensor.shape)) or size * 2 <= math.prod(extents):
+        if not all(map(is_constant, tensor.shape)):
+            continue
+        if math.prod(const_shape(tensor.shape)) * 2 <= math.prod(extents):
             continue  # What is repeated stays in cache, however it is read.
         last = simplify(indices[-1])
         for k, var in enumerate(axes[:-1]):
