@@ -61,9 +61,8 @@ constexpr int kAsyncCopiesFrom = 80;
  */
 void FillTilesAhead(State* state);
 /*!
- * \brief Lays the rows of tiles in shared memory whose neighbouring threads read one below the
- * other an odd multiple of a copy's lanes apart, which leaves copies aligned and spreads rows over
- *        the banks.
+ * \brief Pads rows of tiles in shared memory that neighbouring threads read one below the other, to
+ *        an odd multiple of a copy's lanes: copies stay aligned, and rows spread over the banks.
  */
 void PadRowsAcrossThreads(State* state);
 /*!
