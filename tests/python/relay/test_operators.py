@@ -67,6 +67,22 @@ def test_blocked_convolution_is_the_plain_one_laid_out_anew():
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("groups", "inputs"), [(1, 4), (8, 1)])
+def test_blocks_of_weights_follow_from_their_shape(groups, inputs):
+    rng = np.random.default_rng(5)
+    data = rng.normal(size=(1, 8, 5, 6)).astype("float32")
+    weight = rng.normal(size=(8, 8 // groups, 3, 3)).astype("float32")
+    call = relay.nn.contrib_conv2d_nchwc if groups == 1 else relay.nn.contrib_depthwise_conv2d_nchwc
+    packed = weight.reshape(2, 4, 8 // groups // inputs, inputs, 3, 3).transpose(0, 2, 4, 5, 3, 1)
+    expr = call(
+        relay.layout_transform(relay.var("x", shape=data.shape), "NCHW", "NCHW4c"),
+        relay.var("w", shape=packed.shape), padding=1, groups=groups, data_layout="NCHW4c",
+    )  # fmt: skip
+    found = run(relay.layout_transform(expr, "NCHW4c", "NCHW"), data, packed)
+    wanted = reference.conv2d_nchw_python(data, weight, 1, 1, groups)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_transposed_convolution_matches_the_reference():
     rng = np.random.default_rng(3)
     data = rng.normal(size=(1, 3, 5, 6)).astype("float32")

@@ -11,7 +11,7 @@ from tvm import DataType, te, tir
 from tvm.target import Target
 from tvm.tir.functor import StmtExprVisitor
 
-from ..utils import as_int, const_shape, is_constant, prod, simplify, single_output
+from ..utils import as_int, const_shape, is_constant, simplify, single_output
 from .vectors import inline_producers, vector_lanes
 
 __all__ = [

@@ -252,13 +252,44 @@ for _rank in (1, 2, 3):
         lower=_in_relax(_rank),
         num_inputs=2,
     )
+
+
+def _blocks_named(s: Mapping[str, Any], weight_shape: Sequence[Any]) -> Mapping[str, Any]:
+    """The settings, with the blocks of weights of six axes in the layout that leaves them out."""
+    if s["kernel_layout"] != "OIHW" or len(weight_shape) != 6:
+        return s
+    inputs, outputs = (extent_number(extent) for extent in weight_shape[4:])
+    if inputs is None or outputs is None:
+        return s
+    return {**s, "kernel_layout": f"OIHW{inputs}i{outputs}o"}
+
+
+def _blocked_rule(name: str) -> Any:
+    rule = _rule(2, name)
+
+    def named(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+        weight = tensor(f"relay.{name}", types[1], "weight")
+        return rule(types, _blocks_named(s, weight.shape), args)
+
+    return named
+
+
+def _blocked_compute() -> Any:
+    compute = _compute(2)
+
+    def run(x: Any, w: Any, **s: Any) -> Any:
+        return compute(x, w, **_blocks_named(s, w.shape))
+
+    return run
+
+
 for _name in ("nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc"):
     define(
         _name,
-        _compute(2),
+        _blocked_compute(),
         OpPattern.OUT_FUSABLE,
         settings=_settings(2),
-        rule=_rule(2, _name),
+        rule=_blocked_rule(_name),
         fill=_fill(2, _name, False),
         num_inputs=2,
     )
@@ -417,7 +448,10 @@ def contrib_conv2d_nchwc(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> Call:
-    """Convolution of data whose channels are in blocks; arguments as in :func:`conv2d`."""
+    """Convolution of data whose channels are in blocks; arguments as in :func:`conv2d`.
+
+    The layout of a `kernel` of six axes, (O, I, height, width, i, o), may leave the blocks out.
+    """
     return _conv(
         2,
         "nn.contrib_conv2d_NCHWc",
@@ -450,7 +484,10 @@ def contrib_depthwise_conv2d_nchwc(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> Call:
-    """Depthwise convolution of data whose channels are in blocks; see :func:`conv2d`."""
+    """Depthwise convolution of data whose channels are in blocks.
+
+    See :func:`contrib_conv2d_nchwc`.
+    """
     return _conv(
         2,
         "nn.contrib_depthwise_conv2d_NCHWc",
