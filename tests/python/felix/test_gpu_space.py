@@ -154,6 +154,27 @@ def test_rows_that_neighbouring_threads_read_one_below_the_other_are_padded():
         assert table[:, NAMES.index("bank_conflicts")].max() == pytest.approx(lanes)
 
 
+def test_evolution_counts_the_padding_of_rows():
+    task = make_sym_task(dense_add(512, 512, 512), TARGET).task
+    [sketch] = task.sketches
+    params = {
+        "search_space": "felix",
+        "sample_init_min_population": 32,
+        "evolutionary_search_population": 256,
+        "evolutionary_search_num_iters": 3,
+    }
+    policy = auto_scheduler.SketchPolicy(
+        task.ansor_task, auto_scheduler.RandomModel(), params=params, seed=3, verbose=0
+    )
+    features = SketchPerfFunc(sketch, MLPModelPLWrapper()).features
+    states = policy.evolutionary_search(policy.sample_initial_population(), 64)
+    points = np.array([features.point(sketch.config_from_state(state)) for state in states])
+    column = features.pack.tape.forward(points)[:, NAMES.index("shared_bytes") :: len(NAMES)]
+    limit = task.ansor_task.hardware_params.max_shared_memory_per_block
+    # Some are so near the limit that only the padding would be beyond it.
+    assert 0.7 * limit < np.expm1(column[:, : len(features.pack.store_names)]).max() <= limit + 1
+
+
 def test_a_long_reduction_is_shared_by_threads():
     # Dense+Add under cross-thread reduction, with N, M, K = 4, 32, 960: E0 is M.
     sketches = make_sym_task(dense_add(4, 32, 960), TARGET).task.sketches

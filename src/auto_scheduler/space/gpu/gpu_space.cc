@@ -114,7 +114,9 @@ class AnsorGpuSpace : public SearchSpace {
         if (!fits) return false;
       }
       if (stage->scope == "shared") {
-        shared_bytes += elements * element_bytes * CopiesOf(state, stage, fills_ahead);
+        const int stage_id = state.PositionOf(stage->id);
+        shared_bytes += PaddedElements(state, stage_id, elements) * element_bytes *
+                        CopiesOf(state, stage, fills_ahead);
       }
     }
     return shared_bytes <= limits->max_shared_memory_per_block;
