@@ -44,9 +44,6 @@ Pass Filter(bool kernels) {
       0, kernels ? "driver.KeepKernels" : "driver.KeepHostFunctions");
 }
 
-/*! \brief The first architecture that copies into shared memory while a thread goes on. */
-constexpr int kAsyncCopiesFrom = 80;
-
 /*! \brief InjectPTXAsyncCopy for functions of te schedules, which have none unless one asks. */
 Pass AsyncCopiesOfSchedules() {
   return tir::transform::CreatePrimFuncPass(

@@ -11,6 +11,9 @@
 
 namespace tvm {
 
+/*! \brief The first architecture of CUDA that copies into shared memory while a thread goes on. */
+constexpr int kAsyncCopiesFrom = 80;
+
 /*!
  * \brief Sizes of a machine, in bytes where nothing else is said.
  *

@@ -185,7 +185,7 @@ def _task_model(sketches: Sequence[Sketch], flop: float, network: LatencyModel) 
 
 
 def _tensor_core_bytes(sketches: Sequence[Sketch]) -> float | None:
-    """Bytes of the least element that some sketch multiplies on tensor cores, or None."""
+    """Bytes of the least element of the task, None if no sketch uses tensor cores."""
     steps = (step for sketch in sketches for step in sketch.state.transform_steps)
     if not any(str(getattr(step, "pragma_type", "")).startswith("tensor_core") for step in steps):
         return None

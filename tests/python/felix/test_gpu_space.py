@@ -154,18 +154,23 @@ def test_rows_that_neighbouring_threads_read_one_below_the_other_are_padded():
         assert table[:, NAMES.index("bank_conflicts")].max() == pytest.approx(lanes)
 
 
+def evolution(task, sampled, population, iterations):
+    """Evolution over the symbolic sketches of a task, by a model that knows nothing."""
+    params = {
+        "search_space": "felix",
+        "sample_init_min_population": sampled,
+        "evolutionary_search_population": population,
+        "evolutionary_search_num_iters": iterations,
+    }
+    return auto_scheduler.SketchPolicy(
+        task.ansor_task, auto_scheduler.RandomModel(), params=params, seed=3, verbose=0
+    )
+
+
 def test_evolution_counts_the_padding_of_rows():
     task = make_sym_task(dense_add(512, 512, 512), TARGET).task
     [sketch] = task.sketches
-    params = {
-        "search_space": "felix",
-        "sample_init_min_population": 32,
-        "evolutionary_search_population": 256,
-        "evolutionary_search_num_iters": 3,
-    }
-    policy = auto_scheduler.SketchPolicy(
-        task.ansor_task, auto_scheduler.RandomModel(), params=params, seed=3, verbose=0
-    )
+    policy = evolution(task, 32, 256, 3)
     features = SketchPerfFunc(sketch, MLPModelPLWrapper()).features
     states = policy.evolutionary_search(policy.sample_initial_population(), 64)
     points = np.array([features.point(sketch.config_from_state(state)) for state in states])
@@ -556,15 +561,7 @@ def test_what_the_constraints_admit_compiles_without_spills():
 @pytest.mark.parametrize("name", ["matmul", "max_pool", "softmax"])
 def test_evolution_stays_among_the_points_of_the_symbolic_sketches(name, target):
     task = sym_task(name, target)
-    params = {
-        "search_space": "felix",
-        "sample_init_min_population": 8,
-        "evolutionary_search_population": 128,
-        "evolutionary_search_num_iters": 2,
-    }
-    policy = auto_scheduler.SketchPolicy(
-        task.ansor_task, auto_scheduler.RandomModel(), params=params, seed=3, verbose=0
-    )
+    policy = evolution(task, 8, 128, 2)
     population = policy.sample_initial_population()
     offspring = policy.evolutionary_search(population, 8)
     assert len(population) >= 1 and len(offspring) >= 1

@@ -54,8 +54,6 @@ std::shared_ptr<const RandomRule> InitThreadBind();
  * Asks the lengths of splits only, so the loops need no extents yet; open lengths fit.
  */
 bool TiledThreadsFit(const SearchTask& task, const State& state);
-/*! \brief The first architecture whose copies into shared memory go on while a program does. */
-constexpr int kAsyncCopiesFrom = 80;
 /*! \brief Marks copies into tiles of shared memory to be made for the next trip, while the present
  *         tiles are used; those on tensor cores, which have structures for both, stay as they are.
  */
