@@ -268,10 +268,12 @@ class Reader : public StmtExprVisitor {
     const auto* call = op->condition.as<CallNode>();
     bool guard = call && call->op.same_as(builtin::likely());
     const PrimExpr around = share_;
+    const size_t num_cut = cut_axes_.size();
     // A thread that a guard leaves out waits for the others of its warp, so that it counts.
     if (guard && kernel_ < 0) LimitShare(call->args[0]);
     VisitStmt(op->then_case);
     share_ = around;
+    cut_axes_.resize(num_cut);
     if (op->else_case.defined() && !guard) VisitStmt(op->else_case);
   }
 
@@ -293,6 +295,7 @@ class Reader : public StmtExprVisitor {
     const PrimExpr share =
         min(div(ToReal(inside), ToReal(all)), make_const(DataType::Float(64), 1));
     share_ = share_.defined() ? share_ * share : share;
+    cut_axes_.push_back({index, inside, all});
   }
 
   void VisitStmt_(const BufferRealizeNode* op) override {
@@ -362,6 +365,7 @@ class Reader : public StmtExprVisitor {
     store.on_tensor_cores = on_tensor_cores_;
     store.auto_unroll_max_step = unroll_step_;
     store.share = share_;
+    store.cut_axes = cut_axes_;
     std::vector<AccessInfo>& accesses = store.accesses;
     accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}, {}});
     PostOrderVisit(op->value, [&](const ObjectRef& node) {
@@ -586,6 +590,7 @@ class Reader : public StmtExprVisitor {
   std::unordered_map<const BufferNode*, std::vector<Array<PrimExpr>>> alignments_;
   // See StoreInfo::share.
   PrimExpr share_;
+  std::vector<CutAxis> cut_axes_;
 };
 
 }  // namespace

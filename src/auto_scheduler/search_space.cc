@@ -29,7 +29,7 @@ void SearchSpace::Register(const std::string& name, const std::string& target_ke
                            std::unique_ptr<SearchSpace> space) {
   space->name_ = name;
   space->target_key_ = target_key;
-  space->features_ = FeatureTable(space->FeatureGroups());
+  space->features_ = FeatureTable(space->FeatureGroups(), space->BoundGroups());
   SpaceTable& table = SpaceTable::Global();
   std::lock_guard<std::mutex> lock(table.mutex);
   bool inserted = table.spaces.emplace(std::pair(name, target_key), std::move(space)).second;

@@ -139,23 +139,32 @@ class FeatureGroup {
 /*! \brief The columns that every target has. */
 std::vector<FeatureGroup> CommonFeatureGroups();
 
-/*! \brief All columns of a search space. */
+/*! \brief All columns of a search space: those that models learn from, and then the others. */
 class FeatureTable {
  public:
   FeatureTable() = default;
-  /*! \throws ValueError if two columns have the same name. */
-  explicit FeatureTable(std::vector<FeatureGroup> groups);
+  /*!
+   * \param groups What models learn from.
+   * \param bound_groups What only the bound of a machine reads, so that a model that was trained
+   *        takes the same columns when the bound comes to look at more.
+   * \throws ValueError if two columns have the same name.
+   */
+  explicit FeatureTable(std::vector<FeatureGroup> groups,
+                        std::vector<FeatureGroup> bound_groups = {});
 
   const std::vector<FeatureGroup>& groups() const { return groups_; }
   const std::vector<std::string>& names() const { return names_; }
   FeatureKind kind(size_t column) const { return kinds_[column]; }
   size_t size() const { return names_.size(); }
+  /*! \brief How many columns models learn from, the first ones. */
+  size_t num_learned() const { return num_learned_; }
   std::vector<PrimExpr> Row(const StoreFacts& store) const;
 
  private:
   std::vector<FeatureGroup> groups_;
   std::vector<std::string> names_;
   std::vector<FeatureKind> kinds_;
+  size_t num_learned_ = 0;
 };
 
 /*! \brief Features of one program; values are float64 before the logarithm. */

@@ -55,6 +55,14 @@ struct AccessInfo {
   std::vector<PrimExpr> thread_steps;
 };
 
+/*! \brief An axis whose tiles need not divide it, so that the guard of a store cuts the last one.
+ */
+struct CutAxis {
+  PrimExpr index;
+  /*! \brief Steps of the axis, and of all its tiles, int. */
+  PrimExpr extent, covered;
+};
+
 /*! \brief One store with everything around it. */
 struct StoreInfo {
   int buffer;
@@ -65,6 +73,7 @@ struct StoreInfo {
   /*! \brief Part of the trips of all loops, float64, in which guards of the last tiles let it run;
    *         undefined where none is around it. */
   PrimExpr share;
+  std::vector<CutAxis> cut_axes;
   /*! \brief Number of the kernel that it belongs to, -1 on the host. */
   int kernel = -1;
   /*! \brief Whether a warp computes it on tensor cores: the product of a loop marked so. */

@@ -120,6 +120,8 @@ class SearchSpace {
                                               const arith::VarContext& context) const;
   /*! \brief The columns that models see, in order; those of every target unless overridden. */
   virtual std::vector<FeatureGroup> FeatureGroups() const { return CommonFeatureGroups(); }
+  /*! \brief Columns behind those, which only the bound of a machine reads. */
+  virtual std::vector<FeatureGroup> BoundGroups() const { return {}; }
   /*! \brief The sketches that `InitRules` make programs of. */
   virtual std::vector<State> OpenSketches(const SearchTask& task,
                                           const SpaceOptions& options) const {
@@ -131,7 +133,7 @@ class SearchSpace {
   /*! \brief What the custom rules and those of the space derive from a task, in a fixed order. */
   std::vector<State> Sketches(const SearchTask& task, const SpaceOptions& options) const;
 
-  /*! \brief The table of FeatureGroups. */
+  /*! \brief The table of FeatureGroups and BoundGroups. */
   const FeatureTable& features() const { return features_; }
   const std::string& name() const { return name_; }
   const std::string& target_key() const { return target_key_; }

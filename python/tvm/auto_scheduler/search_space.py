@@ -6,7 +6,13 @@ from tvm.target import Target
 
 from . import _ffi_api
 
-__all__ = ["feature_names", "feature_version", "search_spaces", "space_key"]
+__all__ = [
+    "feature_names",
+    "feature_version",
+    "learned_feature_names",
+    "search_spaces",
+    "space_key",
+]
 
 
 def search_spaces() -> list[tuple[str, str]]:
@@ -27,6 +33,20 @@ def feature_names(target: str | Target, search_space: str = "felix") -> list[str
     """
     target = Target(target) if isinstance(target, str) else target
     return [str(name) for name in _ffi_api.FeatureNames(target, search_space)]
+
+
+def learned_feature_names(target: str | Target, search_space: str = "felix") -> list[str]:
+    """The first ones of `feature_names`, from which cost models learn.
+
+    The others are for the bound of the machine alone (`tvm.felix.bound`).
+
+    Raises
+    ------
+    ValueError : the target has no space of this name.
+    """
+    target = Target(target) if isinstance(target, str) else target
+    count = int(_ffi_api.NumLearnedFeatures(target, search_space))
+    return feature_names(target, search_space)[:count]
 
 
 def feature_version() -> int:

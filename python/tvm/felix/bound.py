@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -28,16 +28,23 @@ _OP_COSTS = {
     "bool_op": 0.5,
     "select_op": 0.5,
 }
-_FLOP = {"float_mad": 2.0, "float_addsub": 1.0, "float_mul": 1.0, "float_divmod": 1.0}
-_FLOP |= {"float_cmp": 1.0, "float_math_func": 1.0, "float_other_func": 1.0}
-# Vectors that cross into L1, L2 and L3 while one vector multiply-add is issued.
-_VECTORS_PER_SLOT = (0.5, 0.25, 0.08)
-_TRAFFIC = ("l1_traffic", "l2_traffic", "l3_traffic")
+# What crosses into L1, L2 and L3: bytes, and contiguous pieces, of which nothing fetches the first
+# line ahead. From L2 it comes soon enough.
+_TRAFFIC = (("l1_traffic", None), ("l2_traffic", "l2_pieces"), ("l3_traffic", "l3_pieces"))
+# Vectors that cross while one vector multiply-add is issued, and bytes that cross in the time that
+# the start of a piece takes.
+_VECTORS_PER_SLOT = (0.5, 0.3, 0.08)
+_BYTES_PER_PIECE = 64.0
 # Instructions that are decoded while one multiply-add is issued, and those of a loop's own.
 _DECODED_PER_SLOT = 2.5
 _LOOP_INSTRUCTIONS = 3.0
 # What it costs to give work to all cores and to wait for them.
 _PARALLEL_SLOTS = 4000.0
+# What a loop around a register tile costs once: its end is not foreseen, and the tile is read from
+# memory and written back. A loop with so few multiply-adds overlaps with the next one.
+_VISIT_SLOTS = 16.0
+_SHORT_VISIT_SLOTS = 128.0
+_LATENCY_CYCLES = 4.0
 # The components of one store overlap, but not perfectly: their norm of this power is taken.
 _OVERLAP = 4.0
 # Columns that tell programs of equal bounds apart.
@@ -49,6 +56,8 @@ _SHAPE_COLUMNS = (
     "chunks_per_core",
     "parallel_len",
 )
+
+Column = Callable[[str], torch.Tensor]
 
 
 class ProcessorBound:
@@ -73,8 +82,7 @@ class ProcessorBound:
         self._peak = peak
         self._vector_bytes = float(target.vector_width) / 8
         self._cache_bytes = [float(size) for size in target.cache_bytes]
-        # Multiply-adds take four cycles; narrower vectors are issued two in a cycle.
-        self._latency = 4.0 if self._vector_bytes >= 64 else 8.0
+        self._latency = _LATENCY_CYCLES * target.vector_units
         costs = torch.zeros(len(columns), dtype=torch.float64)
         for name, cost in _OP_COSTS.items():
             costs[self._column[name]] = cost
@@ -118,36 +126,61 @@ class ProcessorBound:
         work = (values * self._counted).sum(-1) / column("outer_prod").clamp_min(1.0)
         steps = (column("vector_ops") / (tile * work.clamp_min(1e-3))).clamp_min(1.0)
         bodies = stores / (tile * steps)
-        loads = column("vectors_loaded") + column("scalars_broadcast")
+        loads = column("tile_loads")
         update = values.new_zeros(values.shape[:-1])
         if self._read_write:
             update = features[..., self._read_write].double().amax(-1)
-        chain = update * self._latency * bodies * steps
+        visits = update * column("tile_visits")
+        waiting = operations * self._waiting(tile, column) * _share_of_long(operations, visits)
         decoded = column("vector_ops") + loads + _LOOP_INSTRUCTIONS
         parts = [
-            operations,
+            operations + waiting,
             bodies * loads,
-            chain,
             bodies * decoded / _DECODED_PER_SLOT,
-            *(self._moved(column(name), level) for level, name in enumerate(_TRAFFIC)),
+            *(
+                self._moved(column(traffic), column(pieces) if pieces else None, level)
+                for level, (traffic, pieces) in enumerate(_TRAFFIC)
+            ),
         ]
         scale = torch.stack(parts).amax(0).clamp_min(1.0)
         norm = sum((part / scale) ** _OVERLAP for part in parts) ** (1 / _OVERLAP) * scale
-        busy = norm * column("core_imbalance").clamp_min(1.0) / self._cores
-        waiting = _PARALLEL_SLOTS * features[..., self._column["parallel_num"]].double().clamp(0, 1)
-        return busy + waiting / self._cores + 1.0, parts
+        begun = visits * _VISIT_SLOTS
+        busy = (norm + begun) * column("core_imbalance").clamp_min(1.0) / self._cores
+        starting = _PARALLEL_SLOTS * features[..., self._column["parallel_num"]].double().clamp(
+            0, 1
+        )
+        return busy + starting / self._cores + 1.0, [*parts, begun]
 
-    def _moved(self, traffic: torch.Tensor, level: int) -> torch.Tensor:
-        """Slots for bytes that cross into a cache, of a program that runs again and again.
+    def _waiting(self, tile: torch.Tensor, column: Column) -> torch.Tensor:
+        """Share of its own time that a register tile waits for its sums in long loops.
+
+        It does with fewer accumulators than multiply-adds are under way; so does a last tile that
+        is not full.
+        """
+        last, share = tile * column("last_tile_part"), column("last_tile_share").clamp(0.0, 1.0)
+        taken = (1 - share) * tile.clamp_min(self._latency) + share * last.clamp_min(self._latency)
+        return taken / ((1 - share) * tile + share * last) - 1.0
+
+    def _moved(
+        self, traffic: torch.Tensor, pieces: torch.Tensor | None, level: int
+    ) -> torch.Tensor:
+        """Slots for bytes that cross into a cache in pieces, of a program that runs again and again.
 
         What fits is still there from the run before, so only traffic beyond the cache's size counts
         in full.
         """
         beyond = traffic / (traffic + self._cache_bytes[level])
-        return traffic * beyond / (self._vector_bytes * _VECTORS_PER_SLOT[level])
+        cost = traffic if pieces is None else traffic + _BYTES_PER_PIECE * pieces
+        return cost * beyond / (self._vector_bytes * _VECTORS_PER_SLOT[level])
 
     def seconds(self, slots: float) -> float:
         """Seconds of a number of slots; infinite where the machine's peak is not known."""
         if not math.isfinite(self._peak):
             return math.inf
         return slots * 2.0 * self._lanes / self._peak * self._cores
+
+
+def _share_of_long(operations: torch.Tensor, visits: torch.Tensor) -> torch.Tensor:
+    """How far loops around a tile are long enough for nothing to overlap with what follows."""
+    short = visits * _SHORT_VISIT_SLOTS
+    return torch.where(visits > 0, operations**2 / (operations**2 + short**2 + 1.0), 0.0)

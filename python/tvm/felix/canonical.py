@@ -139,13 +139,16 @@ def _reductions(axes: Mapping[str, int]) -> list[dict[str, int]]:
     return list(distinct.values())[:_MAX_REDUCTIONS]
 
 
-def _outer(groups: Iterable[tuple[int, str]]) -> list[dict[str, int]]:
-    """Nothing between register tile and chunk, or one loop of a few sizes."""
+def _outer(groups: Iterable[tuple[int, str]], whole: Mapping[str, int]) -> list[dict[str, int]]:
+    """Nothing between register tile and chunk, or one loop of a few sizes; the same with `whole`,
+    the loops that make chunks of a program without reuse contiguous."""
     found: list[dict[str, int]] = [{}]
     for extent, name in groups:
         sizes = [d for d in _divisors(extent) if d > 1]
         picked = {sizes[round(i * (len(sizes) - 1) / 3)] for i in range(4)} if sizes else set()
         found += [{name: size} for size in sorted(picked)]
+    if whole:
+        found += [{**middle, **whole} for middle in found if not middle.keys() & whole.keys()]
     return found
 
 
@@ -186,12 +189,17 @@ def canonical_configs(sketch: Sketch, lanes: int, registers: int) -> list[dict[s
             for k in range(most)
         ]
         tiles = [{**tile, **widths} for tile in tiles for widths in wider]
-    remaining = [(extent, name) for extent, names in groups for name in names]
-    outer = _outer(
+    open_loops = [
         (extent, name)
-        for extent, name in remaining
+        for extent, names in groups
+        for name in names
         if roles.get(name, KnobRole.OUTER) is KnobRole.OUTER and extent > 1
-    )
+    ]
+    # The data of a reduction are used again wherever they lie; of windows that move over an image
+    # every chunk is fetched anew, and best in whole rows of memory.
+    mates = next((names for _, names in groups if of_tile in names), [])
+    around = next(((extent, name) for extent, name in open_loops if name in mates), None)
+    outer = _outer(open_loops, {} if axes or around is None else {around[1]: around[0]})
     found = []
     for tile, reduction, middle in itertools.product(tiles, _reductions(axes), outer):
         config = {**base, **tile, **reduction}

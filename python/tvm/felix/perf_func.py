@@ -13,7 +13,7 @@ import torch
 from tvm import DataType, auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
-from tvm.auto_scheduler.search_space import feature_version, space_key
+from tvm.auto_scheduler.search_space import feature_version, learned_feature_names, space_key
 
 from .bound import ProcessorBound
 from .canonical import canonical_configs
@@ -33,14 +33,14 @@ def config_key(sketch: int, config: Mapping[str, int]) -> tuple:
 
 
 def feature_kind(task: Task) -> FeatureKind:
-    """What the columns of the features of a task's programs are.
+    """What the columns are that a cost model sees of a task's programs.
 
     Raises
     ------
     ValueError : the task's target has no such search space.
     """
     target = task.ansor_task.target
-    columns = auto_scheduler.feature_names(target, task.search_space)
+    columns = learned_feature_names(target, task.search_space)
     return FeatureKind.of(space_key(target, task.search_space), columns, feature_version())
 
 
@@ -247,9 +247,10 @@ class TaskPerfFunc:
         return feature_kind(self.sym_task)
 
     @property
-    def n_features(self) -> int:
-        """Columns of a feature row, equal for all sketches."""
-        return next(iter(self.sketch_funcs.values())).features.pack.n_features
+    def n_learned(self) -> int:
+        """The first columns of a feature row, from which cost models learn."""
+        target = self.ansor_task.target
+        return len(learned_feature_names(target, self.sym_task.search_space))
 
     def rounded_sorted_configs(
         self, trajectories: Mapping[int, np.ndarray], polish: int = 24

@@ -87,16 +87,17 @@ class Learner:
         ValueError : as of `expect`.
         """
         self.expect(policy.function.feature_kind)
-        n_features = policy.function.n_features
+        n_learned = policy.function.n_learned
         if self.model.trained:
-            self.model.ensure_built(n_features)
+            self.model.ensure_built(n_learned)
             return
         rng = np.random.default_rng(0)
         for function in policy.function.sketch_funcs.values():
             points = function.features.config_maker.make(16, rng)
             if len(points):
-                self._samples.append(function.features.rows(points).reshape(-1, n_features))
-        self.model.ensure_built(n_features, self._sample())
+                rows = function.features.rows(points)[..., :n_learned]
+                self._samples.append(rows.reshape(-1, n_learned))
+        self.model.ensure_built(n_learned, self._sample())
 
     def _sample(self) -> torch.Tensor | None:
         return torch.from_numpy(np.concatenate(self._samples)) if self._samples else None
@@ -219,9 +220,10 @@ class FelixPolicy(SearchPolicy):
         info.error_no = int(result.error_no)
         if info.error_no == 0:
             info.seconds = _least_cost(result)
-            function = self.function.sketch_funcs[info.sketch]
+            features = self.function.sketch_funcs[info.sketch].features
+            rows = features.rows(features.point(info.config)[None])[0]
             self.learner.data.add(
-                function.features.rows(function.features.point(info.config)[None])[0],
+                rows[:, : self.function.n_learned],
                 self.function.flops,
                 ConfigMeta(
                     self.function.name,

@@ -105,7 +105,7 @@ class TaskModel:
 
     Parameters
     ----------
-    network : the cost model, trained on all tasks.
+    network : the cost model, trained on all tasks; of a row of features it sees the first columns.
     bound : of the target's machine, None for targets and spaces without one. Then the network is
         believed, without a deviation.
     flop : floating-point operations of one run.
@@ -239,7 +239,7 @@ class TaskModel:
     def _of_network(self, features: torch.Tensor) -> torch.Tensor:
         if not self.network.built:
             return features.new_zeros(len(features)).double()
-        return self.network(features.float()).double()
+        return self.network(features[..., : self.network.n_features].float()).double()
 
     @staticmethod
     def _kernel(

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -18,7 +19,10 @@
 namespace tvm {
 namespace auto_scheduler {
 
-FeatureTable::FeatureTable(std::vector<FeatureGroup> groups) : groups_(std::move(groups)) {
+FeatureTable::FeatureTable(std::vector<FeatureGroup> groups, std::vector<FeatureGroup> bound_groups)
+    : groups_(std::move(groups)) {
+  for (const FeatureGroup& group : groups_) num_learned_ += group.column_names().size();
+  std::move(bound_groups.begin(), bound_groups.end(), std::back_inserter(groups_));
   std::set<std::string> seen;
   for (const FeatureGroup& group : groups_) {
     for (const std::string& name : group.column_names()) {
@@ -105,6 +109,11 @@ TVM_REGISTER_GLOBAL("auto_scheduler.FeatureNames").set_body_typed([](Target targ
   const std::vector<std::string>& names = SearchSpace::Get(target, space).features().names();
   return Array<String>(names.begin(), names.end());
 });
+
+TVM_REGISTER_GLOBAL("auto_scheduler.NumLearnedFeatures")
+    .set_body_typed([](Target target, String space) {
+      return static_cast<int64_t>(SearchSpace::Get(target, space).features().num_learned());
+    });
 
 TVM_REGISTER_GLOBAL("auto_scheduler.LoopFeatureVersion").set_body_typed([]() {
   return kLoopFeatureVersion;

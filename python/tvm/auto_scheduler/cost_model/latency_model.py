@@ -152,6 +152,11 @@ class LatencyModel(nn.Module):
         """Whether the number of features is known and the weights exist."""
         return self.model is not None
 
+    @property
+    def n_features(self) -> int:
+        """Columns of a row that the network takes; it must be built."""
+        return int(self._network().mean.shape[0])
+
     def expect(self, kind: FeatureKind) -> None:
         """Say what the features are that the model will be asked about.
 
@@ -193,7 +198,7 @@ class LatencyModel(nn.Module):
             if sample is not None:
                 self.model.standardise(sample)
             return
-        expected = self.model.mean.shape[0]
+        expected = self.n_features
         if expected != n_features:
             raise ValueError(
                 f"the cost model takes {expected} features a row but the tasks have {n_features}; "
@@ -376,7 +381,7 @@ class LatencyModel(nn.Module):
             self.replay.save(replay_file(path))
         state = {
             "kind": None if self.kind is None else [self.kind.target, self.kind.version],
-            "n_features": network.mean.shape[0],
+            "n_features": self.n_features,
             "loss_func": self.loss_func,
             "lr": self.lr,
             "wd": self.wd,

@@ -94,6 +94,7 @@ class AnsorCpuSpace : public SearchSpace {
     groups.push_back(ProcessorFeatures());
     return groups;
   }
+  std::vector<FeatureGroup> BoundGroups() const final { return {BoundFeatures()}; }
 };
 
 /*! \brief Rfactor only where space is too small to keep the cores busy with whole reductions. */

@@ -6,6 +6,7 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "cpu_space.h"
@@ -18,28 +19,51 @@ using namespace tir;
 
 namespace {
 
+/*! \brief What is counted of an access while loops i and those inside it run. */
+using CountOf = std::function<PrimExpr(const AccessInfo& access, size_t i)>;
+
 /*!
- * \brief Bytes that cross into a cache during the whole program.
+ * \brief What crosses into a cache during the whole program, by its bytes or its pieces.
  *
  * If the data of loops i and inside fits, the cache is filled once for each trip of the loops
  * outside. The loop that counts is the outermost whose data fits; instead of a hard limit, data
  * of F bytes fits a cache of C bytes to the degree 1 / (1 + (F / C)^2).
  */
-PrimExpr Traffic(const StoreFacts& store, int64_t cache) {
+PrimExpr Traffic(const StoreFacts& store, int64_t cache, const CountOf& count) {
   const size_t n = store.runs.size();
-  std::vector<PrimExpr> footprint(n + 1, RealConst(0));
+  std::vector<PrimExpr> footprint(n + 1, RealConst(0)), counted(n + 1, RealConst(0));
   for (const AccessInfo& access : store.store.accesses) {
     PrimExpr width = RealConst(store.program.element_bytes(access.buffer));
-    for (size_t i = 0; i <= n; ++i) footprint[i] = footprint[i] + access.touched[i] * width;
+    for (size_t i = 0; i <= n; ++i) {
+      footprint[i] = footprint[i] + access.touched[i] * width;
+      counted[i] = counted[i] + count(access, i);
+    }
   }
-  PrimExpr traffic = store.outer[n] * footprint[n];
+  PrimExpr traffic = store.outer[n] * counted[n];
   for (size_t i = n; i-- > 0;) {
     PrimExpr ratio = div(footprint[i], RealConst(static_cast<double>(cache)));
     PrimExpr fit = div(RealConst(1), RealConst(1) + ratio * ratio);
-    PrimExpr blended = fit * (store.outer[i] * footprint[i]) + (RealConst(1) - fit) * traffic;
+    PrimExpr blended = fit * (store.outer[i] * counted[i]) + (RealConst(1) - fit) * traffic;
     traffic = Choose(store.runs[i], blended, traffic);
   }
   return traffic;
+}
+
+/*!
+ * \brief In how many contiguous pieces the data of an access lies while loops i and those inside
+ *        it run: the last dimensions as far as they are touched as a whole, and what is touched of
+ *        the one before them, are one piece.
+ */
+PrimExpr Pieces(const StoreFacts& store, const AccessInfo& access, size_t i) {
+  const Array<PrimExpr>& shape = store.program.buffers[access.buffer]->shape;
+  const std::vector<PrimExpr>& region = access.extents[i];
+  arith::Analyzer& analyzer = *store.program.analyzer;
+  PrimExpr piece = RealConst(1), searching = const_true();
+  for (size_t d = region.size(); d-- > 0;) {
+    piece = Choose(searching, piece * ToReal(region[d]), piece);
+    searching = BothOf(searching, analyzer.Simplify(region[d] == shape[d]));
+  }
+  return div(access.touched[i], piece);
 }
 
 /*! \brief Whether steps of `var` move some dimension before the last, to elements far apart. */
@@ -95,8 +119,11 @@ struct ProcessorFacts {
     imbalance = div(CeilDivReal(chunks, cores) * real_cores, ToReal(chunks));
 
     const PrimExpr flop = store.trips() * RealConst(work + store.ops(OpKind::kFloatMad));
+    const CountOf bytes = [&](const AccessInfo& access, size_t i) {
+      return access.touched[i] * RealConst(store.program.element_bytes(access.buffer));
+    };
     for (size_t level = 0; level < std::size(traffic); ++level) {
-      traffic[level] = Traffic(store, store.machine.cache_bytes[level]);
+      traffic[level] = Traffic(store, store.machine.cache_bytes[level], bytes);
       intensity[level] = div(flop, traffic[level]);
     }
   }
@@ -105,6 +132,84 @@ struct ProcessorFacts {
   PrimExpr loaded = RealConst(0), broadcast = RealConst(0), vector_ops;
   PrimExpr chunks_per_core, imbalance;
   PrimExpr traffic[3], intensity[3];
+};
+
+/*! \brief How often a loop of steps of a reduction directly around the register tile begins. */
+PrimExpr TileVisits(const StoreInfo& store) {
+  PrimExpr visits = RealConst(1), moves_inside = const_false(), has_loop = const_false();
+  for (size_t i = store.loops.size(); i-- > 0;) {
+    const LoopInfo& loop = *store.loops[i];
+    if (loop.kind == ForKind::kVectorized || loop.kind == ForKind::kUnrolled) continue;
+    const PrimExpr trips = ToReal(loop.extent);
+    if (Mentions(store.accesses[0], loop.var)) {
+      visits = visits * trips;
+      moves_inside = EitherOf(moves_inside, IsMoreThanOne(loop.extent));
+    } else {
+      // Steps of a reduction directly around the tile find it in registers.
+      has_loop = EitherOf(has_loop, BothOf(IsMoreThanOne(loop.extent), Opposite(moves_inside)));
+      visits = visits * Choose(moves_inside, trips, RealConst(1));
+    }
+  }
+  return If(has_loop, visits);
+}
+
+/*!
+ * \brief Loads of an access in one body, with an insertion for each element of a vector that comes
+ *        from far apart.
+ *
+ * As `vectors_loaded` and `scalars_broadcast` have it, but of windows that move by several steps
+ * only the elements that are read: the hull of four pixels with a stride of two is seven.
+ */
+PrimExpr Loads(const StoreFacts& store, const RegisterTile& tile, const AccessInfo& access) {
+  PrimExpr places = RealConst(1);
+  for (const LoopRef& loop : store.store.loops) {
+    if (loop->kind != ForKind::kUnrolled && loop->kind != ForKind::kVectorized) continue;
+    if (Mentions(access, loop->var)) places = places * ToReal(loop->extent);
+  }
+  const auto tuples = static_cast<double>(access.indices.size());
+  PrimExpr elements = min(tile.At(access.touched), RealConst(tuples) * places);
+  if (!tile.vector_var().defined() || !Mentions(access, tile.vector_var())) return elements;
+  PrimExpr is_vector = IsMoreThanOne(tile.vector_length());
+  if (Strides(access, tile.vector_var())) {
+    return Choose(is_vector, RealConst(2) * elements, elements);
+  }
+  const int64_t lanes =
+      std::max(1, store.machine.vector_bytes / store.program.element_bytes(store.store.buffer));
+  PrimExpr vectors = CeilDivReal(tile.vector_length(), lanes);
+  return Choose(is_vector, div(elements, ToReal(tile.vector_length())) * vectors, elements);
+}
+
+struct BoundFacts {
+  explicit BoundFacts(const StoreFacts& store) {
+    const RegisterTile tile(store.store);
+    visits = TileVisits(store.store);
+    if (!store.store.cut_axes.empty()) {
+      const CutAxis& cut = store.store.cut_axes.front();
+      std::vector<LoopRef> written_out;
+      for (const LoopRef& loop : store.store.loops) {
+        if (loop->kind == ForKind::kUnrolled || loop->kind == ForKind::kVectorized) {
+          written_out.push_back(loop);
+        }
+      }
+      arith::Analyzer& analyzer = *store.program.analyzer;
+      const PrimExpr steps = ToReal(analyzer.Simplify(IndexExtent(cut.index, written_out)));
+      const PrimExpr left = steps - (ToReal(cut.covered) - ToReal(cut.extent));
+      last_part = div(max(left, RealConst(1)), steps);
+      last_share = div(steps, ToReal(cut.covered));
+    }
+    const CountOf count = [&](const AccessInfo& access, size_t i) {
+      return Pieces(store, access, i);
+    };
+    l2_pieces = Traffic(store, store.machine.cache_bytes[1], count);
+    l3_pieces = Traffic(store, store.machine.cache_bytes[2], count);
+    for (const AccessInfo& access : store.store.accesses) {
+      if (access.buffer != store.store.buffer) loads = loads + Loads(store, tile, access);
+    }
+  }
+
+  PrimExpr visits;
+  PrimExpr last_part = RealConst(1), last_share = RealConst(0);
+  PrimExpr l2_pieces, l3_pieces, loads = RealConst(0);
 };
 
 }  // namespace
@@ -132,6 +237,19 @@ FeatureGroup ProcessorFeatures() {
           {"l2_intensity", kNumber, [](const Facts& f) { return f.intensity[1]; }},
           {"l3_intensity", kNumber, [](const Facts& f) { return f.intensity[2]; }},
       }};
+}
+
+FeatureGroup BoundFeatures() {
+  using Facts = BoundFacts;
+  constexpr FeatureKind kNumber = FeatureKind::kNumber;
+  return {"bound", std::vector<FeatureColumn<Facts>>{
+                       {"tile_visits", kNumber, [](const Facts& f) { return f.visits; }},
+                       {"last_tile_part", kNumber, [](const Facts& f) { return f.last_part; }},
+                       {"last_tile_share", kNumber, [](const Facts& f) { return f.last_share; }},
+                       {"tile_loads", kNumber, [](const Facts& f) { return f.loads; }},
+                       {"l2_pieces", kNumber, [](const Facts& f) { return f.l2_pieces; }},
+                       {"l3_pieces", kNumber, [](const Facts& f) { return f.l3_pieces; }},
+                   }};
 }
 
 }  // namespace auto_scheduler
