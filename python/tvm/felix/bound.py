@@ -164,7 +164,7 @@ class ProcessorBound:
     def _moved(
         self, traffic: torch.Tensor, pieces: torch.Tensor | None, level: int
     ) -> torch.Tensor:
-        """Slots for bytes that cross into a cache in pieces, of a program that runs again and again.
+        """Slots for bytes that cross into a cache in pieces, of a program that runs repeatedly.
 
         What fits is still there from the run before, so only traffic beyond the cache's size counts
         in full.

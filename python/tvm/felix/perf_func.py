@@ -243,12 +243,15 @@ class TaskPerfFunc:
 
     @property
     def feature_kind(self) -> FeatureKind:
-        """What the columns of the features are."""
+        """What the columns are that cost models learn from."""
         return feature_kind(self.sym_task)
 
     @property
-    def n_learned(self) -> int:
-        """The first columns of a feature row, from which cost models learn."""
+    def n_features(self) -> int:
+        """Columns of a feature row that cost models learn from, equal for all sketches.
+
+        They are the first ones; the bound of the machine may have more behind them.
+        """
         target = self.ansor_task.target
         return len(learned_feature_names(target, self.sym_task.search_space))
 

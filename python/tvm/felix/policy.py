@@ -87,17 +87,17 @@ class Learner:
         ValueError : as of `expect`.
         """
         self.expect(policy.function.feature_kind)
-        n_learned = policy.function.n_learned
+        n_features = policy.function.n_features
         if self.model.trained:
-            self.model.ensure_built(n_learned)
+            self.model.ensure_built(n_features)
             return
         rng = np.random.default_rng(0)
         for function in policy.function.sketch_funcs.values():
             points = function.features.config_maker.make(16, rng)
             if len(points):
-                rows = function.features.rows(points)[..., :n_learned]
-                self._samples.append(rows.reshape(-1, n_learned))
-        self.model.ensure_built(n_learned, self._sample())
+                rows = function.features.rows(points)[..., :n_features]
+                self._samples.append(rows.reshape(-1, n_features))
+        self.model.ensure_built(n_features, self._sample())
 
     def _sample(self) -> torch.Tensor | None:
         return torch.from_numpy(np.concatenate(self._samples)) if self._samples else None
@@ -223,7 +223,7 @@ class FelixPolicy(SearchPolicy):
             features = self.function.sketch_funcs[info.sketch].features
             rows = features.rows(features.point(info.config)[None])[0]
             self.learner.data.add(
-                rows[:, : self.function.n_learned],
+                rows[:, : self.function.n_features],
                 self.function.flops,
                 ConfigMeta(
                     self.function.name,

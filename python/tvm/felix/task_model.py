@@ -27,7 +27,7 @@ _FAILURE = -2.0
 _TYPICAL_SHARE = 0.75
 # Share of the network in the belief, beside the bound, before the task's measurements say better,
 # and how many of those that is worth.
-_NETWORK_SHARE = 0.5
+_NETWORK_SHARE = 0.25
 _NETWORK_PRIOR = 8.0
 
 
@@ -105,7 +105,7 @@ class TaskModel:
 
     Parameters
     ----------
-    network : the cost model, trained on all tasks; of a row of features it sees the first columns.
+    network : the cost model, trained on all tasks.
     bound : of the target's machine, None for targets and spaces without one. Then the network is
         believed, without a deviation.
     flop : floating-point operations of one run.
@@ -239,7 +239,7 @@ class TaskModel:
     def _of_network(self, features: torch.Tensor) -> torch.Tensor:
         if not self.network.built:
             return features.new_zeros(len(features)).double()
-        return self.network(features[..., : self.network.n_features].float()).double()
+        return self.network(features.float()).double()
 
     @staticmethod
     def _kernel(

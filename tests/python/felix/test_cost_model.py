@@ -10,7 +10,6 @@ import pytest
 import pytorch_lightning
 import torch
 
-from tvm import auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import ConfigMeta, DatasetBuilder, FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LOSSES
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
@@ -20,6 +19,7 @@ from tvm.auto_scheduler.cost_model.metric import (
     spearman,
     spearman_top,
 )
+from tvm.auto_scheduler.search_space import learned_feature_names
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
 from tvm.target.machine import host_cpu
@@ -206,7 +206,7 @@ def test_equal_seeds_train_equal_models():
 
 def test_the_packaged_checkpoint_takes_the_features_of_this_version():
     model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
-    model.ensure_built(len(auto_scheduler.feature_names("llvm", "felix")))
+    model.ensure_built(len(learned_feature_names("llvm", "felix")))
 
 
 def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():

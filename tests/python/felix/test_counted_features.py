@@ -292,6 +292,8 @@ def used_again(program: Interpreter, store: Counted, slots: list[int]) -> dict[s
         moved = [[k for k in before if before[k] != after[k]] for _, after in later]
         if moved and len(moved[0]) > 1:
             continue  # windows that overlap: by two loops at once
+        if moved and later[0][1][moved[0][0]] - before[moved[0][0]] > 1:
+            continue  # a fused loop, whose trips in between move the index
         found[f"B{slot}.reuse_dis_iter"] = later[0][0] - first if later else 0
         found[f"B{slot}.reuse_ct"] = store.trips[moved[0][0]][1] if later else 0
     return found

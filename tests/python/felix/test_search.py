@@ -35,9 +35,9 @@ def new_search(task) -> SingleTaskOptimizer:
     model = MLPModelPLWrapper(seed=1)
     function = TaskPerfFunc(task.task.sketches, task.instances[0].flop, "dense", model)
     rows = [
-        f.features.rows(f.features.config_maker.make(8, np.random.default_rng(0))).reshape(
-            -1, f.features.pack.n_features
-        )
+        f.features.rows(f.features.config_maker.make(8, np.random.default_rng(0)))[
+            ..., : function.n_features
+        ].reshape(-1, function.n_features)
         for f in function.sketch_funcs.values()
     ]
     model.ensure_built(function.n_features, torch.from_numpy(np.concatenate(rows)))

@@ -214,8 +214,11 @@ class LatencyModel(nn.Module):
         self._network().standardise(sample)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Scores of programs with equal store counts: (n, n_stores, n_features) to (n,)."""
-        return self._network()(features)
+        """Scores of programs with equal store counts: (n, n_stores, n_columns) to (n,).
+
+        Of the columns the network takes the first ones, see `learned_feature_names`.
+        """
+        return self._network()(features[..., : self.n_features])
 
     def loss(self, batch: SegmentBatch) -> torch.Tensor:
         """Training loss of one batch, a scalar."""

@@ -195,7 +195,7 @@ struct BoundFacts {
       const PrimExpr steps = ToReal(analyzer.Simplify(IndexExtent(cut.index, written_out)));
       const PrimExpr left = steps - (ToReal(cut.covered) - ToReal(cut.extent));
       last_part = div(max(left, RealConst(1)), steps);
-      last_share = div(steps, ToReal(cut.covered));
+      last_share = If(LT(cut.extent, cut.covered), div(steps, ToReal(cut.covered)));
     }
     const CountOf count = [&](const AccessInfo& access, size_t i) {
       return Pieces(store, access, i);
