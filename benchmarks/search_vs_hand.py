@@ -3,8 +3,8 @@
 
 Each row is searched with a few measurements and with all, and the programs are then timed in turns
 with all hand-written candidates of the row in this process. A ratio above one means that the
-searched program is faster. Where the arrays of a program happen to lie in memory makes up to a tenth
-of its time, so every program, of either side, has three sets of them, and the least time counts.
+searched program is faster. Where the arrays of a program happen to lie in memory makes up to a
+tenth of its time, so every program, of either side, has three sets, and the least time counts.
 
     python benchmarks/search_vs_hand.py --threads 1 --json search_vs_hand.json
 """

@@ -55,8 +55,7 @@ struct AccessInfo {
   std::vector<PrimExpr> thread_steps;
 };
 
-/*! \brief An axis whose tiles need not divide it, so that the guard of a store cuts the last one.
- */
+/*! \brief An axis whose tiles need not divide it: the guard of a store cuts the last one. */
 struct CutAxis {
   PrimExpr index;
   /*! \brief Steps of the axis, and of all its tiles, int. */

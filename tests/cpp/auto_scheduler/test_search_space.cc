@@ -24,6 +24,12 @@ class TwoRules final : public SearchSpace {
                                     {"trips", FeatureKind::kNumber,
                                      [](const StoreFacts& store) { return store.trips(); }}})};
   }
+  std::vector<FeatureGroup> BoundGroups() const final {
+    return {FeatureGroup("bound", std::vector<FeatureColumn<StoreFacts>>{
+                                      {"twice", FeatureKind::kNumber, [](const StoreFacts& store) {
+                                         return store.trips() + store.trips();
+                                       }}})};
+  }
 };
 
 TEST(SearchSpace, IsFoundByTheKeysOfTheTarget) {
@@ -49,7 +55,8 @@ TEST(SearchSpace, IsRegisteredOnceAndDefinesWhatItSays) {
   const SearchSpace& space = SearchSpace::Get(task->target, "two-rules");
   EXPECT_EQ(space.Sketches(task, {}).size(),
             SearchSpace::Get(task->target, "ansor").Sketches(task, {}).size());
-  EXPECT_EQ(space.features().names(), std::vector<std::string>{"trips"});
+  EXPECT_EQ(space.features().names(), (std::vector<std::string>{"trips", "twice"}));
+  EXPECT_EQ(space.features().num_learned(), 1);
   EXPECT_THROW(space.Mutations(task, {}), Error);
 }
 
