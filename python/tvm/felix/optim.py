@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tvm import auto_scheduler
+from tvm._older_names import hints_for
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
@@ -39,6 +42,9 @@ __all__ = [
     "TuneResult",
     "TunedTask",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +185,29 @@ class TunedTask:
         return ("evolution" if self.policy.is_searched else "none"), self.policy.explanation
 
 
+def _check_search(tasks: Sequence[SymTaskAndInstances], perf_model: LatencyModel) -> None:
+    """Raise a TypeError for what programs written for Felix hand over."""
+    for group in tasks:
+        if not isinstance(group, SymTaskAndInstances):
+            raise TypeError(
+                "Optimizer: tasks are groups as extract_tasks returns them, got a "
+                f"{type(group).__name__}; a pair of Felix is SymTaskAndInstances(task, [instance])"
+            )
+    if not isinstance(perf_model, LatencyModel):
+        raise TypeError(
+            "Optimizer: perf_model is a model such as felix.MLPModelPLWrapper() or "
+            f"felix.MLPModelPLWrapper(pretrained=file), got a {type(perf_model).__name__}"
+        )
+
+
+def _check_count(name: str, value: int, least: int) -> None:
+    """Raise a TypeError or a ValueError unless `value` is a whole number of `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"tune: {name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"tune: {name} must be >= {least}, got {value}")
+
+
 class Optimizer:
     """Tunes the tasks of a network by gradient descent on a learned latency model.
 
@@ -201,6 +230,7 @@ class Optimizer:
     ------
     ValueError : there are no tasks, their target has no search space, or the model was trained for
         other targets or on other features.
+    TypeError : `tasks` has something else in it, or `perf_model` is none, such as a file.
     """
 
     def __init__(
@@ -215,6 +245,7 @@ class Optimizer:
         settings: SearchSettings | None = None,
         against_library: bool = True,
     ) -> None:
+        _check_search(tasks, perf_model)
         self.against_library = against_library
         self._seed, self._settings = seed, settings
         self._n_config_seeds: int | None = None
@@ -296,6 +327,7 @@ class Optimizer:
 
         Raises
         ------
+        TypeError : a number is not whole.
         ValueError : a number is out of range, or programs for the target cannot run here, where
             they are to be measured here.
         OSError : `log_file` cannot be written, which is found out before anything is measured.
@@ -303,15 +335,10 @@ class Optimizer:
             possible again by now, else to the log.
         RuntimeError : a worker does not start, or a driver is too old.
         """
-        if n_measurements < 0:
-            raise ValueError(f"tune: n_measurements must be >= 0, got {n_measurements}")
-        for name, value in (
-            ("n_config_seeds", n_config_seeds),
-            ("n_grad_steps", n_grad_steps),
-            ("measure_per_round", measure_per_round),
-        ):
-            if value < 1:
-                raise ValueError(f"tune: {name} must be >= 1, got {value}")
+        _check_count("n_measurements", n_measurements, 0)
+        _check_count("n_config_seeds", n_config_seeds, 1)
+        _check_count("n_grad_steps", n_grad_steps, 1)
+        _check_count("measure_per_round", measure_per_round, 1)
         if log_file is not None:
             check_appendable(log_file)
         self.require_device()

@@ -30,7 +30,7 @@ from tvm.felix.evolution import EvolutionPolicy
 from tvm.felix.optim import Optimizer
 from tvm.felix.policy import FelixPolicy
 from tvm.felix.search import SearchSettings
-from tvm.felix.sym_task import make_task, merge_tasks
+from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks
 from tvm.target.machine import host_triple
 
 
@@ -378,6 +378,21 @@ def test_a_model_of_other_features_is_refused_before_anything_is_measured(tasks,
     monkeypatch.setattr(perf_func, "feature_version", lambda: 2)
     with pytest.raises(ValueError, match=r"cpu_mlp\.ckpt has features of another version"):
         Optimizer(tasks, model)
+
+
+def test_what_programs_for_felix_hand_over_is_refused_with_what_is_taken(tasks):
+    model = LatencyModel()
+    pairs = [pair for group in tasks for pair in group.pairs]
+    with pytest.raises(TypeError, match=r"got a tuple; a pair of Felix is SymTaskAndInstances\("):
+        Optimizer(pairs, model)
+    with pytest.raises(TypeError, match=r"MLPModelPLWrapper\(pretrained=file\), got a str"):
+        Optimizer(tasks, "model.ckpt")
+    with pytest.raises(TypeError, match="n_measurements must be a whole number, got 8.0"):
+        Optimizer(tasks, model).tune(8.0)
+    with pytest.raises(ValueError, match="measure_per_round must be >= 1, got 0"):
+        Optimizer(tasks, model).tune(8, measure_per_round=0)
+    with pytest.raises(TypeError, match="got None; the file to write is given by name, save_to="):
+        extract_tasks(torch.nn.Linear(2, 2), torch.ones(1, 2), None)
 
 
 def test_a_model_that_learned_nothing_is_not_taken_for_a_trained_one(tasks, tmp_path):
