@@ -18,6 +18,7 @@ from tvm._older_names import hints_for
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
+from tvm.auto_scheduler.task_scheduler import MAX_FAILED_ROUNDS
 from tvm.runtime.files import check_appendable, read_json, write_atomically
 
 from .evolution import EvolutionPolicy
@@ -586,6 +587,7 @@ class Optimizer:
             library = self.library_seconds(task)
             history = [min(seconds, library) for seconds in task.search.least_lat_history]
             self.scheduler.resume(index, history)
+            self._give_up_if_all_failed(index)
 
     def _do_one_task_one_round(self, index: int, n_measure: int) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
@@ -593,8 +595,18 @@ class Optimizer:
         n_measured = self.session.round(task.policy, n_measure)
         seconds = _least(task.search.best, self.library_seconds(task))
         self.scheduler.end_round(index, seconds, n_measured)
+        self._give_up_if_all_failed(index)
         self.n_rounds += 1
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
+
+    def _give_up_if_all_failed(self, index: int) -> None:
+        """Finish a task of which no program ran in some rounds; others need the measurements.
+
+        The scheduler cannot tell where the library's schedule, which ran, gives it a latency.
+        """
+        search = self.tasks[index].search
+        if search.best is None and len(search.least_lat_history) >= MAX_FAILED_ROUNDS:
+            self.scheduler.dead_tasks.add(index)
 
     def _confirm(self, task: TunedTask) -> None:
         """Measure the best schedules again; see `MeasureSession.confirm`."""
