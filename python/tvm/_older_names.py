@@ -76,10 +76,35 @@ _IN_TIR = (
     "truncmod",
 )
 
+# Felix matches operators with a class each.
+_OPERATORS = (
+    "AdaptiveAvgPool",
+    "BatchMatmul",
+    "Broadcast",
+    "ConstScalar",
+    "Conv",
+    "Conv2dTensorCore",
+    "Conv2dWinograd",
+    "Dense",
+    "DepthwiseConv2d",
+    "Elemwise",
+    "GroupConv2d",
+    "Mean",
+    "OnePool",
+    "Softmax",
+    "ThreeOPsPool",
+    "TransposeConv2d",
+    "TwoOPsPool",
+)
+
 # Full name: what does the same today.
 MOVED: Mapping[str, str] = {
     **{f"tvm.{name}": f"tvm.te.{name}" for name in _IN_TE},
     **{f"tvm.{name}": f"tvm.tir.{name}" for name in _IN_TIR},
+    **{
+        f"tvm.felix.sym_dag.{name}": "tvm.felix.sym_dag.RELAY_BUILDERS, which has it by its name"
+        for name in _OPERATORS
+    },
     "tvm.LoweredFunc": "tvm.tir.PrimFunc",
     "tvm.TVMContext": "tvm.Device",
     "tvm.api": "tvm, tvm.te or tvm.tir, by the kind of name",
@@ -104,6 +129,42 @@ MOVED: Mapping[str, str] = {
     "tvm.felix.load_and_register_tasks_": "tvm.felix.load_tasks, whose groups have pairs",
     "tvm.felix.make_runner": "tvm.auto_scheduler.LocalRunner or RPCRunner, the Optimizer's runner",
     "tvm.felix.test_extract_task": "tvm.felix.extract_tasks_, which prints the groups of tasks",
+    "tvm.felix.ansor_tune.ansor_tune_full": "tvm.felix.ansor_tune.ansor_tune",
+    "tvm.felix.ansor_tune.ansor_tune_one_round": "tvm.auto_scheduler.TaskScheduler, whose tune has "
+    "a budget",
+    "tvm.felix.ansor_tune.get_config_best": "tvm.auto_scheduler.load_best_record",
+    "tvm.felix.ffi.FeaturePack": "tvm.felix.ffi.FeaturePackPy",
+    "tvm.felix.ffi.VarContext": "tvm.arith.VarContext",
+    "tvm.felix.ffi.measure_mis_performance": "tvm.felix.ffi.measure_performance",
+    "tvm.felix.ffi.measure_state_performance": "tvm.felix.ffi.measure_performance",
+    "tvm.felix.ffi.parse_expr_preorder": "tvm.felix.tape.Tape, which has expressions as they are",
+    "tvm.felix.ffi.print_expr_preorder": "tvm.felix.tape.Tape, which has expressions as they are",
+    "tvm.felix.optim.TaskOptimizer": "tvm.felix.optim.SingleTaskOptimizer",
+    "tvm.felix.optim.add_to_dataset_builder": "tvm.felix.optim.Optimizer, whose data_builder has "
+    "what it measured",
+    "tvm.felix.optim.get_measure_input": "tvm.felix.optim.SketchPerfFunc, whose "
+    "make_measure_inputs makes them",
+    "tvm.felix.optim.measure_configs_latency_": "tvm.felix.ffi.measure_performance",
+    "tvm.felix.sketch.SketchPerfFunc": "tvm.felix.optim.SketchPerfFunc",
+    "tvm.felix.sym_dag.RelayOpBuilder": "tvm.felix.operators.OperatorBuilder",
+    "tvm.felix.sym_task.ConfigInfo": "tvm.felix.optim.ConfigInfo",
+    "tvm.felix.sym_task.TaskPerfFunc": "tvm.felix.optim.TaskPerfFunc",
+    "tvm.felix.sym_task.extract_tenset_pickle_tasks": "tvm.felix.extract_tasks for the tasks, and "
+    "tvm.auto_scheduler.record_tools.patch_records for TenSet's programs of them",
+    "tvm.felix.sym_task.load_and_register_tasks": "tvm.felix.load_tasks",
+    "tvm.felix.sym_task.load_and_register_tasks_": "tvm.felix.load_tasks, whose groups have pairs",
+    "tvm.felix.sym_task.measure_configs_latency_": "tvm.felix.ffi.measure_performance",
+    "tvm.felix.utils.AnsorTask": "tvm.auto_scheduler.SearchTask",
+    "tvm.felix.utils.HW_PARAMS": "tvm.auto_scheduler.HardwareParams, which a SearchTask takes",
+    "tvm.felix.utils.InpResPair": "tvm.auto_scheduler.load_records, which gives such pairs",
+    "tvm.felix.utils.MEASURER": "tvm.auto_scheduler.LocalRunner or RPCRunner, the Optimizer's "
+    "runner",
+    "tvm.felix.utils.TARGET": "tvm.felix.extract_tasks, which takes the target",
+    "tvm.felix.utils.get_tvm_mod": "tvm.relax.frontend.torch.from_exported_program",
+    "tvm.felix.utils.make_runner": "tvm.auto_scheduler.LocalRunner or RPCRunner, the Optimizer's "
+    "runner",
+    "tvm.felix.utils.parse_task": "tvm.felix.TaskInstance, which has desc and sizes",
+    "tvm.felix.utils.parse_task_name": "tvm.felix.TaskInstance, which has desc and sizes",
     "tvm.form_body": "tvm.driver.form_irmodule",
     "tvm.get_tvm_func": "tvm.get_global_func",
     "tvm.gpu": "tvm.cuda",
@@ -162,6 +223,10 @@ def hints_for(module: str) -> Callable[[str], Any]:
     where the names of its other versions went."""
 
     def find(name: str) -> Any:
+        if name == "__path__":
+            # ``from module import name`` drops what is said here and raises an ImportError without
+            # it, unless the module may have modules in it: then `_OlderModules` is asked, too.
+            return []
         if f"{module}.{name}" in WITHIN:
             return importlib.import_module(f"{module}.{name}")
         hint = moved(f"{module}.{name}")

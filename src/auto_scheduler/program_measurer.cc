@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 namespace tvm {
@@ -21,6 +23,8 @@ namespace {
 
 /*! \brief The verbosity at which programs are shown with their results. */
 constexpr int kShowPrograms = 2;
+/*! \brief Seconds of a program that could not be measured. */
+constexpr double kNoTime = 1e10;
 
 /*! \brief "", "T" for timeouts or "E" for other errors. */
 const char* Mark(int error_no) {
@@ -33,6 +37,29 @@ const char* Mark(int error_no) {
     default:
       return "E";
   }
+}
+
+/*!
+ * \brief The result; a failure where a runner tells of no error and of no time either.
+ *
+ * A clock that is too coarse gives zero seconds, one that jumps may give less. Such a record could
+ * not be read again, and a search that compares times would come to nothing.
+ */
+MeasureResult WithTime(const MeasureResult& result) {
+  if (result->error_no != static_cast<int>(MeasureErrorNO::kNoError)) return result;
+  bool is_time = !result->costs.empty();
+  std::ostringstream costs;
+  for (double cost : result->costs) {
+    is_time = is_time && std::isfinite(cost) && cost > 0;
+    costs << ' ' << cost;
+  }
+  if (is_time) return result;
+  auto failed = make_object<MeasureResultNode>(*result.get());
+  failed->costs = {kNoTime};
+  failed->error_no = static_cast<int>(MeasureErrorNO::kRuntimeDeviceError);
+  failed->error_msg = String("the runner told of no error, but its seconds are no times:" +
+                             (costs.str().empty() ? " there are none" : costs.str()));
+  return MeasureResult(std::move(failed));
 }
 
 }  // namespace
@@ -111,7 +138,8 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
     for (const MeasureCallback& callback : callbacks) callback->Callback(policy, measured, known);
   };
   RunContext context{best_seconds, References(candidates), {}};
-  auto on_result = [&](int64_t position, const MeasureResult& result) {
+  auto on_result = [&](int64_t position, const MeasureResult& told_of) {
+    const MeasureResult result = WithTime(told_of);
     const int64_t count = static_cast<int64_t>(candidates.size());
     TVM_CHECK(position >= 0 && position < count, RuntimeError)
         << "ProgramMeasurer: the runner told of a result at position " << position << " of "
@@ -149,6 +177,7 @@ Array<MeasureResult> ProgramMeasurerNode::MeasureBatch(const ObjectRef& policy,
   // A runner that knows all results at once need not tell of each.
   for (size_t i = 0; i < told.size(); ++i) {
     if (!told[i]) on_result(static_cast<int64_t>(i), results[i]);
+    results.Set(static_cast<int64_t>(i), WithTime(results[i]));
   }
   tell_batch();
   return results;

@@ -45,7 +45,7 @@ _DELTA = 1e-4
 _ROUNDS_BEFORE_LEAVING = 5
 # Under "expected-gain" a task ends after this many rounds without a valid program, and after this
 # many without any progress.
-_MAX_FAILED_ROUNDS = 3
+MAX_FAILED_ROUNDS = 3
 _STALL_ROUNDS = 8
 
 _MODELS = ("xgb", "mlp", "random")
@@ -592,7 +592,7 @@ def _by_expected_gain(scheduler: TaskScheduler) -> int | None:
 def _is_finished(scheduler: TaskScheduler, i: int) -> bool:
     """Whether a task only fails, or has most likely reached the optimum of its space."""
     history = scheduler.task_costs_history[i]
-    if scheduler.task_cts[i] >= _MAX_FAILED_ROUNDS and scheduler.best_costs[i] >= MAX_FLOAT:
+    if scheduler.task_cts[i] >= MAX_FAILED_ROUNDS and scheduler.best_costs[i] >= MAX_FLOAT:
         return True
     return len(history) > _STALL_ROUNDS and history[-1 - _STALL_ROUNDS] <= history[-1] * 1.0001
 

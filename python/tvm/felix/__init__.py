@@ -58,9 +58,21 @@ _LAZY = {
     "CompiledNetwork": "compiler",
     "init_logging": "logging",
 }
-_LAZY_MODULES = ("nn",)
+# Felix has these as attributes as soon as it is imported.
+_LAZY_MODULES = (
+    "_ffi_api",
+    "ansor_tune",
+    "features",
+    "ffi",
+    "nn",
+    "optim",
+    "sketch",
+    "sym_dag",
+    "sym_task",
+    "utils",
+)
 
-__all__ = sorted([*_LAZY, *_LAZY_MODULES])
+__all__ = sorted([*_LAZY, "nn"])
 
 
 def __getattr__(name: str) -> Any:

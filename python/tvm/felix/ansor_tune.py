@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tvm import auto_scheduler
+from tvm._older_names import hints_for
 from tvm.auto_scheduler import task_scheduler
 from tvm.target import Target
 
@@ -20,6 +21,9 @@ from .sym_task import make_task, save_tasks
 from .tuning import compile_in_place
 
 __all__ = ["AnsorResult", "ansor_tune"]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 
 @dataclass(frozen=True)

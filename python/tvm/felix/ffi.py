@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm import auto_scheduler
+from tvm._older_names import hints_for
 from tvm.arith import Analyzer
 from tvm.auto_scheduler.loop_state import StateObject, state_object_of
 from tvm.tir import PrimExpr, PrimFunc, Var, const, stmt_functor
@@ -28,6 +29,9 @@ __all__ = [
     "state_from_config",
     "subst_by_name",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 
 def generate_all_sym_sketches(

@@ -9,12 +9,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tvm import auto_scheduler
+from tvm._older_names import hints_for
 from tvm.auto_scheduler.cost_model.dataset import DatasetBuilder
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.auto_scheduler.measure_session import MAX_CONFIRMED
+from tvm.auto_scheduler.task_scheduler import MAX_FAILED_ROUNDS
 from tvm.runtime.files import check_appendable, read_json, write_atomically
 
 from .evolution import EvolutionPolicy
@@ -39,6 +43,9 @@ __all__ = [
     "TuneResult",
     "TunedTask",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +186,29 @@ class TunedTask:
         return ("evolution" if self.policy.is_searched else "none"), self.policy.explanation
 
 
+def _check_search(tasks: Sequence[SymTaskAndInstances], perf_model: LatencyModel) -> None:
+    """Raise a TypeError for what programs written for Felix hand over."""
+    for group in tasks:
+        if not isinstance(group, SymTaskAndInstances):
+            raise TypeError(
+                "Optimizer: tasks are groups as extract_tasks returns them, got a "
+                f"{type(group).__name__}; a pair of Felix is SymTaskAndInstances(task, [instance])"
+            )
+    if not isinstance(perf_model, LatencyModel):
+        raise TypeError(
+            "Optimizer: perf_model is a model such as felix.MLPModelPLWrapper() or "
+            f"felix.MLPModelPLWrapper(pretrained=file), got a {type(perf_model).__name__}"
+        )
+
+
+def _check_count(name: str, value: int, least: int) -> None:
+    """Raise a TypeError or a ValueError unless `value` is a whole number of `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"tune: {name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"tune: {name} must be >= {least}, got {value}")
+
+
 class Optimizer:
     """Tunes the tasks of a network by gradient descent on a learned latency model.
 
@@ -201,6 +231,7 @@ class Optimizer:
     ------
     ValueError : there are no tasks, their target has no search space, or the model was trained for
         other targets or on other features.
+    TypeError : `tasks` has something else in it, or `perf_model` is none, such as a file.
     """
 
     def __init__(
@@ -215,6 +246,7 @@ class Optimizer:
         settings: SearchSettings | None = None,
         against_library: bool = True,
     ) -> None:
+        _check_search(tasks, perf_model)
         self.against_library = against_library
         self._seed, self._settings = seed, settings
         self._n_config_seeds: int | None = None
@@ -296,6 +328,7 @@ class Optimizer:
 
         Raises
         ------
+        TypeError : a number is not whole.
         ValueError : a number is out of range, or programs for the target cannot run here, where
             they are to be measured here.
         OSError : `log_file` cannot be written, which is found out before anything is measured.
@@ -303,15 +336,10 @@ class Optimizer:
             possible again by now, else to the log.
         RuntimeError : a worker does not start, or a driver is too old.
         """
-        if n_measurements < 0:
-            raise ValueError(f"tune: n_measurements must be >= 0, got {n_measurements}")
-        for name, value in (
-            ("n_config_seeds", n_config_seeds),
-            ("n_grad_steps", n_grad_steps),
-            ("measure_per_round", measure_per_round),
-        ):
-            if value < 1:
-                raise ValueError(f"tune: {name} must be >= 1, got {value}")
+        _check_count("n_measurements", n_measurements, 0)
+        _check_count("n_config_seeds", n_config_seeds, 1)
+        _check_count("n_grad_steps", n_grad_steps, 1)
+        _check_count("measure_per_round", measure_per_round, 1)
         if log_file is not None:
             check_appendable(log_file)
         self.require_device()
@@ -559,6 +587,7 @@ class Optimizer:
             library = self.library_seconds(task)
             history = [min(seconds, library) for seconds in task.search.least_lat_history]
             self.scheduler.resume(index, history)
+            self._give_up_if_all_failed(index)
 
     def _do_one_task_one_round(self, index: int, n_measure: int) -> None:
         """Train on what is new, search one task, measure the chosen candidates."""
@@ -566,8 +595,18 @@ class Optimizer:
         n_measured = self.session.round(task.policy, n_measure)
         seconds = _least(task.search.best, self.library_seconds(task))
         self.scheduler.end_round(index, seconds, n_measured)
+        self._give_up_if_all_failed(index)
         self.n_rounds += 1
         self.history.append((self.timer.elapsed(), self.n_measure, self.network_seconds()))
+
+    def _give_up_if_all_failed(self, index: int) -> None:
+        """Finish a task of which no program ran in some rounds; others need the measurements.
+
+        The scheduler cannot tell where the library's schedule, which ran, gives it a latency.
+        """
+        search = self.tasks[index].search
+        if search.best is None and len(search.least_lat_history) >= MAX_FAILED_ROUNDS:
+            self.scheduler.dead_tasks.add(index)
 
     def _confirm(self, task: TunedTask) -> None:
         """Measure the best schedules again; see `MeasureSession.confirm`."""

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+import tvm
 from tvm import DataType, auto_scheduler
 from tvm.auto_scheduler.cost_model.dataset import FeatureKind
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
@@ -96,6 +97,15 @@ class SketchPerfFunc:
             auto_scheduler.MeasureInput(task, self.sketch.state_from_config(config))
             for config in configs
         ]
+
+    def program(self, config: Mapping[str, int]) -> int:
+        """Hash of the lowered program of a configuration, in which loops of one trip are gone."""
+        task = self.sketch.parent_task.ansor_task
+        with task.target:
+            lowered = tvm.lower(
+                *task.compute_dag.apply_steps_from_state(self.sketch.state_from_config(config))
+            )
+        return int(tvm.ir.structural_hash(lowered["main"]))
 
     def scores(self, points: np.ndarray) -> np.ndarray:
         """Predicted scores: float64, shape (n_points,)."""

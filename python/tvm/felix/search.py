@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,15 @@ class SearchSettings:
     """Programs of a batch that are the best ones of tasks with equal structure."""
     curiosity: float = 1.0
     """Deviations by which a sketch's best prediction is raised when start points are shared out."""
+
+
+# Sketches form the same features by different expressions; figures of float64 behind these differ.
+_DECIMALS = 6
+
+
+def _signature(features: np.ndarray) -> bytes:
+    """Equal for programs that features do not tell apart: shape (n_stores, n_features)."""
+    return (np.round(features, _DECIMALS) + 0.0).tobytes()
 
 
 @dataclass
@@ -99,6 +108,10 @@ class SingleTaskOptimizer(TaskHistory):
     """Features of measured schedules, each extracted once."""
     proposed: set[tuple] = field(default_factory=set)
     """Identities of all schedules that rounds have chosen."""
+    _alike: dict[bytes, dict[tuple, ConfigInfo]] = field(default_factory=dict)
+    """Schedules that were measured or chosen, by what their features have in common."""
+    _programs: dict[tuple, int] = field(default_factory=dict)
+    """Hashes of programs, of schedules that have features in common."""
 
     def optimize_round(
         self,
@@ -141,7 +154,9 @@ class SingleTaskOptimizer(TaskHistory):
             new = [i for i in infos if i.sketch == index and i.key not in self._features]
             if new:
                 points = np.array([function.features.point(info.config) for info in new])
-                self._features.update(zip((i.key for i in new), function.features.rows(points)))
+                for info, features in zip(new, function.features.rows(points)):
+                    self._features[info.key] = features
+                    self._alike.setdefault(_signature(features), {})[info.key] = info
         self.task_f.model.fit(
             [
                 Observation(
@@ -191,6 +206,29 @@ class SingleTaskOptimizer(TaskHistory):
     def new(self, info: ConfigInfo) -> bool:
         """Whether a schedule was neither chosen nor measured."""
         return info.key not in self.measured and info.key not in self.proposed
+
+    def is_other(self, info: ConfigInfo) -> bool:
+        """Whether a schedule is new, and its program is none that was chosen or measured; if so, it
+        counts as chosen from now on.
+
+        Sketches come to the same program where the loops that they differ in run once, as parallel
+        ones on one core do. Then the features are the same, too, so few programs are looked at.
+        """
+        if not self.new(info):
+            return False
+        function = self.task_f.sketch_funcs[info.sketch]
+        row = function.features.rows(function.features.point(info.config)[None])[0]
+        alike = self._alike.setdefault(_signature(row), {})
+        if alike and self._program(info) in map(self._program, alike.values()):
+            return False
+        alike[info.key] = info
+        return True
+
+    def _program(self, info: ConfigInfo) -> int:
+        if info.key not in self._programs:
+            function = self.task_f.sketch_funcs[info.sketch]
+            self._programs[info.key] = function.program(info.config)
+        return self._programs[info.key]
 
     def start_points(self, function: SketchPerfFunc, n_seeds: int) -> np.ndarray:
         """Random and canonical points, and points near the best measured ones of this sketch."""
@@ -260,37 +298,37 @@ class SingleTaskOptimizer(TaskHistory):
     ) -> list[ConfigInfo]:
         """The batch to measure: worth most together, see TaskModel.choose, plus a random share,
         plus some that are suggested."""
-        n_random = self.n_random(n_measure)
+        n_chosen = n_measure - self.n_random(n_measure)
         chosen: dict[tuple, ConfigInfo] = {}
-        if n_random < n_measure:
-            n_suggested = min(self.settings.n_suggested, n_measure - n_random)
-            new = (info for info in map(self._info, suggested) if self.new(info))
-            for info in new:
-                if len(chosen) == n_suggested:
+
+        def take(infos: Iterable[ConfigInfo], most: int) -> None:
+            for info in infos:
+                if len(chosen) >= most:
                     break
-                chosen[info.key] = info
-            for info in self._untried(ranked)[: (n_measure - n_random) // 2]:
-                chosen[info.key] = info
-        n_random += len(chosen)
+                if info.key not in chosen and self.is_other(info):
+                    chosen[info.key] = info
+
+        if n_chosen:
+            take(map(self._info, suggested), min(self.settings.n_suggested, n_chosen))
+            untried = self._untried(ranked)[: n_chosen // 2]
+            take(untried, len(chosen) + len(untried))
         unseen = (c for c in ranked if self.new(info := self._info(c)) and info.key not in chosen)
         open_ = list(itertools.islice(unseen, self.settings.n_considered))
-        if open_ and n_measure > n_random:
-            features = self._features_of(open_)
+        features = self._features_of(open_) if len(chosen) < n_chosen else []
+        # Where programs turn out to be the same, others take their place.
+        while open_ and len(chosen) < n_chosen:
             beliefs = Belief(
                 torch.tensor([c.score for c in open_], dtype=torch.float64),
                 torch.tensor([c.deviation for c in open_], dtype=torch.float64),
             )
             sketches = np.array([c.sketch for c in open_])
-            for i in self.task_f.model.choose(sketches, features, beliefs, n_measure - n_random):
-                info = self._info(open_[i])
-                chosen[info.key] = info
-        missing = n_measure - len(chosen)
-        for candidate in self._random_candidates(n_measure) if missing else ():
-            if len(chosen) >= n_measure:
-                break
-            info = self._info(candidate)
-            if self.new(info):
-                chosen.setdefault(info.key, info)
+            missing = n_chosen - len(chosen)
+            best = self.task_f.model.choose(sketches, features, beliefs, missing)
+            take((self._info(open_[i]) for i in best), n_chosen)
+            left = [i for i in range(len(open_)) if i not in best]
+            open_, features = [open_[i] for i in left], [features[i] for i in left]
+        if len(chosen) < n_measure:
+            take(map(self._info, self._random_candidates(n_measure)), n_measure)
         return list(chosen.values())
 
     def _untried(self, ranked: Sequence[Candidate]) -> list[ConfigInfo]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from tvm._older_names import hints_for
 from tvm.auto_scheduler import SearchTask, State
 
 from . import ffi
 from .feature_pack import FeaturePackPy
 
 __all__ = ["Sketch", "Task"]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 
 class Task(Protocol):

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm import auto_scheduler, te, tir
+from tvm._older_names import hints_for
 
 from .operators import RELAY_BUILDERS
 from .rebuild import Body, Rebuilder, loops_of
 
 __all__ = ["RELAY_BUILDERS", "SymbolicDAG"]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 # Factors and divisors up to this are steps and windows, which belong to the structure.
 _SMALL = 8

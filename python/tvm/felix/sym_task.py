@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from tvm import auto_scheduler, ir, te
+from tvm._older_names import hints_for
 from tvm.runtime.files import read_json, write_atomically
 from tvm.target import Target
 
@@ -40,6 +41,9 @@ __all__ = [
     "save_tasks",
     "tasks_of_network",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 logger = logging.getLogger(__name__)
 
@@ -302,12 +306,13 @@ def extract_tasks(
     ------
     ValueError : operators that cannot be imported, all of them in one message; or the network has
         nothing to tune.
-    TypeError : the target is a path.
+    TypeError : the target is a path or None, as Felix has its file for the tasks there.
     """
-    if isinstance(target, Path):
+    if target is None or isinstance(target, Path):
+        got = "None" if target is None else f"the path {target}"
         raise TypeError(
-            f"extract_tasks: target is text or a Target, got the path {target}; the file to write "
-            "is given by name, save_to="
+            f"extract_tasks: target is text or a Target, got {got}; the file to write is given by "
+            "name, save_to="
         )
     target = target if isinstance(target, Target) else Target(target)
     tasks = extract_tasks_(

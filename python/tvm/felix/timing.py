@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from tvm.relax.frontend.torch import in_eval_mode
 
@@ -92,19 +93,21 @@ def times_as_fast(one: Sequence[float], other: Sequence[float]) -> float:
     return statistics.median(theirs / ours for ours, theirs in zip(one, other))
 
 
-def torch_variants(
-    model: torch.nn.Module, inputs: Sequence[torch.Tensor]
-) -> dict[str, Callable[[], Any]]:
+def torch_variants(model: torch.nn.Module, inputs: Sequence[Any]) -> dict[str, Callable[[], Any]]:
     """Eager PyTorch in inference mode, with contiguous and with channels_last memory format.
 
     Networks without a 4-D input or parameter only have the contiguous variant. The model passed
     in is left as it was.
+
+    Parameters
+    ----------
+    inputs : tensors, and what holds them, in any structure that PyTorch knows.
     """
     import copy
 
     model = in_eval_mode(copy.deepcopy(model))
 
-    def runner(network: torch.nn.Module, arguments: Sequence[torch.Tensor]) -> Callable[[], Any]:
+    def runner(network: torch.nn.Module, arguments: Sequence[Any]) -> Callable[[], Any]:
         def run() -> Any:
             with torch.inference_mode():
                 return network(*arguments)
@@ -112,19 +115,24 @@ def torch_variants(
         return run
 
     variants = {"contiguous": runner(model, inputs)}
-    if any(t.dim() == 4 for t in (*inputs, *model.parameters())):
+    if any(_is_image(t) for t in (*pytree.tree_leaves(list(inputs)), *model.parameters())):
         converted = copy.deepcopy(model)
         # Module.to refuses the format for networks that have weights of five dimensions as well.
         for weight in (*converted.parameters(), *converted.buffers()):
             weight.data = _channels_last(weight.data)
-        arguments = [_channels_last(t) for t in inputs]
+        arguments = pytree.tree_map(_channels_last, list(inputs))
         variants["channels_last"] = runner(converted, arguments)
     return variants
 
 
-def _channels_last(tensor: torch.Tensor) -> torch.Tensor:
-    """An image or its weights with the channels innermost; other tensors as they are."""
-    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
+def _is_image(value: Any) -> bool:
+    """Whether it is a tensor that may have the channels innermost."""
+    return isinstance(value, torch.Tensor) and value.dim() == 4
+
+
+def _channels_last(value: Any) -> Any:
+    """An image or its weights with the channels innermost; everything else as it is."""
+    return value.contiguous(memory_format=torch.channels_last) if _is_image(value) else value
 
 
 def output_difference(actual: Any, expected: Any) -> tuple[float, float]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from tvm import auto_scheduler, relax
+from tvm._older_names import hints_for
 from tvm.auto_scheduler.relax_integration import group_task
 from tvm.target import Target
 
 from .network import GraphOptions, Network
 
 __all__ = ["AnsorTaskWeight", "ansor_tasks_of_network", "coalesce_dicts", "extract_ansor_tasks"]
+
+if not TYPE_CHECKING:
+    __getattr__ = hints_for(__name__)
 
 
 class AnsorTaskWeight(NamedTuple):

@@ -142,6 +142,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
     bool per_lane = false;
     /*! \brief All lanes are the one element at `index`. */
     bool broadcast = false;
+    /*! \brief What `index` is known to be a multiple of; 0 where it is 0. */
+    int64_t multiple = 1;
   };
   Place PlaceOf(const tir::Buffer& buffer, const Array<PrimExpr>& indices);
   void Access(Opcode contiguous, Opcode scattered, Slot value, DataType dtype,

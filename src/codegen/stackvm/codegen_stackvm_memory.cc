@@ -2,10 +2,12 @@
  * \file codegen_stackvm_memory.cc
  * \brief Loads and stores of the stackvm generator, with the sizes they are checked against.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "codegen/stackvm/codegen_stackvm.h"
 
@@ -103,6 +105,10 @@ CodeGenStackVM::Place CodeGenStackVM::PlaceOf(const Buffer& buffer,
   }
   place.per_lane = dtype.lanes() > 1;
   place.index_type = TypeOf(dtype);
+  if (!place.per_lane) {
+    arith::ModularSet known = arith::Analyzer().modular_set(offset);
+    place.multiple = std::gcd(known->coeff, known->base);
+  }
   place.index = VisitExpr(offset);
   return place;
 }
@@ -120,7 +126,8 @@ void CodeGenStackVM::Access(Opcode contiguous, Opcode scattered, Slot value, Dat
   instr.imm = limit.bytes;
   instr.index = BufferIndex(buffer->name, buffer->dtype);
   instr.flags = ScopeFlags(buffer.scope());
-  if (in_kernel() && dtype.lanes() > 1 && !place.per_lane) {
+  // A place that may lie across vectors is taken element by element, as it is by CodeGenCUDA.
+  if (in_kernel() && dtype.lanes() > 1 && !place.per_lane && place.multiple % dtype.lanes() == 0) {
     instr.flags |= runtime::stackvm::kAligned;
   }
 }

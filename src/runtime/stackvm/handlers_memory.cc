@@ -47,8 +47,8 @@ void CheckAlignment(const Machine& m, const Instr* i, int thread, int64_t index,
   TVM_FATAL(ValueError) << "stackvm: " << m.Where(thread) << ": access of " << i->lanes
                         << " elements of " << m.program.buffers[i->index].name << " at index "
                         << index << " is not aligned to its " << bytes
-                        << " bytes, which a GPU requires; vectorize an axis whose extent and "
-                           "offset are multiples of the number of lanes";
+                        << " bytes, which a GPU requires; let the memory of the buffer begin at "
+                           "a multiple of them";
 }
 
 template <typename Lane>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import tvm
 from tvm import te, tir
@@ -264,7 +265,7 @@ def test_fragments_multiply(shape, inputs, output):
     np.testing.assert_array_equal(got, a.astype(output) @ b.T.astype(output) + 1)
 
 
-def test_vector_access_must_be_aligned():
+def test_vectors_that_a_gpu_reads_at_once_must_be_aligned():
     def kernel(offset):
         k = Kernel(threads=2)
         A, B = k.buffer((16,), name="A"), k.buffer((8,), name="B")
@@ -274,8 +275,11 @@ def test_vector_access_must_be_aligned():
 
     a = np.arange(16, dtype="float32")
     assert kernel(4).run(a, a[:8] * 0).tolist() == a[4:12].tolist()
-    with pytest.raises(ValueError, match="access of 4 elements of A at index 1 is not aligned"):
-        kernel(1).run(a, a[:8] * 0)
+    # CUDA code reads what may lie across vectors element by element.
+    assert kernel(1).run(a, a[:8] * 0).tolist() == a[1:9].tolist()
+    shifted = tvm.nd.from_dlpack(torch.arange(17, dtype=torch.float32)[1:])
+    with pytest.raises(ValueError, match="access of 4 elements of A at index 4 is not aligned"):
+        kernel(4).build()["kernel"](shifted, tvm.nd.empty((8,)), 1, 2)
 
 
 def test_dynamic_shared_memory_is_bounded_by_the_launch():

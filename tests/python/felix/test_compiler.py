@@ -191,7 +191,7 @@ def test_network_is_imported_once_whatever_its_options(mlp):
 
 def test_other_products_than_the_networks_can_be_refused():
     def forms(winograd):
-        target = tvm.target.Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver3")
+        target = tvm.target.Target("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
         options = GraphOptions.for_target(target, winograd)
         return options.winograd, options.strassen
 

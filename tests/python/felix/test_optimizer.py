@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import re
 
 import pytest
@@ -30,7 +31,7 @@ from tvm.felix.evolution import EvolutionPolicy
 from tvm.felix.optim import Optimizer
 from tvm.felix.policy import FelixPolicy
 from tvm.felix.search import SearchSettings
-from tvm.felix.sym_task import make_task, merge_tasks
+from tvm.felix.sym_task import extract_tasks, make_task, merge_tasks
 from tvm.target.machine import host_triple
 
 
@@ -378,6 +379,64 @@ def test_a_model_of_other_features_is_refused_before_anything_is_measured(tasks,
     monkeypatch.setattr(perf_func, "feature_version", lambda: 2)
     with pytest.raises(ValueError, match=r"cpu_mlp\.ckpt has features of another version"):
         Optimizer(tasks, model)
+
+
+class Timeless(Timed):
+    """Tells of no error, and of no time either, for programs of 16 rows."""
+
+    def __init__(self, costs, library):
+        super().__init__(library=library)
+        self.costs = costs
+
+    def run(self, candidates, programs, best_seconds=None, references=None, on_result=None):
+        def tell(position, result):
+            candidate = candidates[position]
+            rows = int(candidate.task.compute_dag.tensors[0].shape[0])
+            if rows == 16 and not isinstance(candidate, LibraryCandidate):
+                result = MeasureResult(self.costs, 0, None, 0.1, 1.0)
+            on_result(position, result)
+            return result
+
+        told = []
+        super().run(candidates, programs, on_result=lambda *of: told.append(tell(*of)))
+        return told
+
+
+@pytest.mark.parametrize("costs", [[math.nan], [1e-5, 0.0], []])
+def test_a_task_without_times_costs_few_measurements_and_no_records(tasks, tmp_path, costs):
+    def begin():
+        runner = Timeless(costs, library=1e-3)
+        return Optimizer(
+            tasks, MLPModelPLWrapper(seed=1), builder=Compiled(), runner=runner, settings=SETTINGS
+        )
+
+    result = tune(begin(), 24, tmp_path)
+    counts = {row.desc: row.n_measured for row in result.tasks}
+    assert counts == {"dense 16": 12, "dense 24": 12}
+    (failed,) = (row for row in result.tasks if row.desc == "dense 16")
+    assert failed.errors == {int(MeasureErrorNo.RUNTIME_DEVICE): 12}
+    assert failed.keeps_library and failed.best_seconds == 1e-3
+    # The run goes on, and what only failed is not tried again.
+    again = begin()
+    assert again.restore(tmp_path / "records.json") == 24
+    again.load_state(tmp_path)
+    counts = {row.desc: row.n_measured for row in tune(again, 32, tmp_path).tasks}
+    assert counts == {"dense 16": 12, "dense 24": 20}
+
+
+def test_what_programs_for_felix_hand_over_is_refused_with_what_is_taken(tasks):
+    model = LatencyModel()
+    pairs = [pair for group in tasks for pair in group.pairs]
+    with pytest.raises(TypeError, match=r"got a tuple; a pair of Felix is SymTaskAndInstances\("):
+        Optimizer(pairs, model)
+    with pytest.raises(TypeError, match=r"MLPModelPLWrapper\(pretrained=file\), got a str"):
+        Optimizer(tasks, "model.ckpt")
+    with pytest.raises(TypeError, match="n_measurements must be a whole number, got 8.0"):
+        Optimizer(tasks, model).tune(8.0)
+    with pytest.raises(ValueError, match="measure_per_round must be >= 1, got 0"):
+        Optimizer(tasks, model).tune(8, measure_per_round=0)
+    with pytest.raises(TypeError, match="got None; the file to write is given by name, save_to="):
+        extract_tasks(torch.nn.Linear(2, 2), torch.ones(1, 2), None)
 
 
 def test_a_model_that_learned_nothing_is_not_taken_for_a_trained_one(tasks, tmp_path):

@@ -198,3 +198,23 @@ def test_saved_tasks_read_back_with_equal_keys_and_sketches(task, tmp_path):
     (again,) = load_tasks(tmp_path / "tasks.json")
     assert again.instances[0].ansor_task.workload_key == task.instances[0].ansor_task.workload_key
     assert [s.state_repr for s in again.task.sketches] == [s.state_repr for s in task.task.sketches]
+
+
+def test_a_program_that_two_sketches_come_to_is_chosen_once(task):
+    search = new_search(task)
+    first, second, *_ = search.task_f.sketch_funcs.values()
+    assert first.sketch.state_repr != second.sketch.state_repr
+    # They differ in which outer loop is outside of the other.
+    one_block = {"sp_0_0": 1, "sp_0_1": 8, "sp_0_2": 4, "sp_1_0": 1, "sp_1_1": 4, "sp_1_2": 16}
+    blocks = {**one_block, "sp_0_1": 4, "sp_1_1": 2}
+    for config, is_same in (({**one_block, "sp_2_0": 96}, True), ({**blocks, "sp_2_0": 96}, False)):
+        assert (first.program(config) == second.program(config)) == is_same
+        assert search.is_other(ConfigInfo(first.sketch.index, config, 0.0))
+        again = ConfigInfo(second.sketch.index, config, 0.0)
+        assert search.is_other(again) != is_same
+    # What was measured counts, too: here in a run before this one.
+    resumed = new_search(task)
+    measured = ConfigInfo(first.sketch.index, {**one_block, "sp_2_0": 96}, 0.0, seconds=1e-5)
+    resumed.record(measured)
+    resumed.learn_from([measured])
+    assert not resumed.is_other(ConfigInfo(second.sketch.index, measured.config, 0.0))

@@ -57,3 +57,17 @@ def test_rounds_are_compared_not_their_middles():
     tuned, untuned = [1.0, 4.0, 4.0, 1.0, 1.0], [1.1, 4.4, 4.4, 4.4, 1.1]
     assert times_as_fast(tuned, untuned) == pytest.approx(1.1)
     assert times_as_fast(tuned, [2.0]) == 2.0
+
+
+def test_tensors_inside_of_inputs_are_formatted_too():
+    class Scaled(nn.Module):
+        def forward(self, images, factor):
+            return images["first"] * factor[0] + factor[1]
+
+    inputs = {"first": torch.randn(1, 3, 4, 5)}, [torch.tensor(2.0), 1]
+    variants = torch_variants(Scaled(), inputs)
+    assert sorted(variants) == ["channels_last", "contiguous"]
+    results = [run() for run in variants.values()]
+    torch.testing.assert_close(*results)
+    formats = [x.is_contiguous(memory_format=torch.channels_last) for x in results]
+    assert sorted(formats) == [False, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 
 import numpy as np
@@ -16,10 +17,13 @@ from tvm._older_names import MOVED, WITHIN
 @pytest.mark.parametrize("name", sorted(MOVED))
 def test_an_older_name_says_what_to_use(name):
     parent, _, last = name.rpartition(".")
-    with pytest.raises(AttributeError, match=f"use {MOVED[name].split()[0]}"):
+    hint = f"use {MOVED[name].split()[0]}"
+    with pytest.raises(AttributeError, match=hint):
         getattr(importlib.import_module(parent), last)
-    with pytest.raises(ModuleNotFoundError, match=f"use {MOVED[name].split()[0]}"):
+    with pytest.raises(ModuleNotFoundError, match=hint):
         importlib.import_module(name)
+    with pytest.raises(ImportError, match=hint):
+        exec(f"from {parent} import {last}", {})
 
 
 @pytest.mark.parametrize("target", sorted({text.split()[0].strip(",;") for text in MOVED.values()}))
@@ -59,7 +63,15 @@ def test_older_names_are_shown_by_from_imports_too():
     with pytest.raises(ImportError, match=r"use tvm\._ffi, which has _init_api"):
         from tvm._ffi.function import _init_api  # noqa: F401
     with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
-        from tvm import nonsense  # noqa: F401
+        from tvm import nonsense
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        from tvm.felix.optim import nonsense  # noqa: F401
+
+
+def test_felix_has_its_modules_as_attributes():
+    text = "from tvm import felix; print(felix._ffi_api.GetLoopBounds, felix.utils.coalesce_dicts)"
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("PackedFunc")
 
 
 @pytest.mark.parametrize(

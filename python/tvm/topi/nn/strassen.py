@@ -29,6 +29,8 @@ __all__ = [
 
 _PRODUCTS = 7
 _MOST_HALF_ROWS = 32
+# Of fewer, vectors of weights are read for too few products.
+_LEAST_HALF_ROWS = 4
 
 
 def _matrix(rows: list[list[int]]) -> list[list[Fraction]]:
@@ -72,8 +74,9 @@ def strassen_block(columns: int) -> int | None:
 
 
 def strassen_half_rows(rows: int) -> int:
-    """Rows in one half before the other's: what fills the last block best, and not too many."""
-    candidates = range(1, min(_MOST_HALF_ROWS, ceil_div(rows, 2)) + 1)
+    """Rows in one half before the other's: what fills the last block best, not too many or few."""
+    most = min(_MOST_HALF_ROWS, ceil_div(rows, 2))
+    candidates = range(min(_LEAST_HALF_ROWS, most), most + 1)
     return min(candidates, key=lambda half: (ceil_div(rows, 2 * half) * 2 * half, -half))
 
 
