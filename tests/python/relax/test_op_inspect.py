@@ -96,4 +96,4 @@ def test_what_is_no_scalar_is_refused():
     with pytest.raises(TypeError, match=r"x\.dtype is no value"):
         relax.Tuple([x.dtype])
     with pytest.raises(TypeError, match="must be a tensor"):
-        relax.Var("s", relax.ShapeStructInfo([1])).ndim
+        relax.op.inspect.tensor_ndim(relax.Var("s", relax.ShapeStructInfo([1])))

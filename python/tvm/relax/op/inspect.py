@@ -127,8 +127,8 @@ class _ByAxis(ObjectGeneric):
 
     def __iter__(self) -> Any:
         raise error.TypeError(
-            f"relax: {self.tensor.name_hint}.{self.name} has as many items as the tensor that comes "
-            "has dimensions; name one by its axis"
+            f"relax: {self.tensor.name_hint}.{self.name} has as many items as the tensor that "
+            "comes has dimensions; name one by its axis"
         )
 
 

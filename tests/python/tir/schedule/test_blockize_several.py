@@ -27,7 +27,11 @@ def scale_and_shift(X: T.Buffer((SIZE, SIZE), "float32"), Z: T.Buffer((SIZE, SIZ
 
 
 @T.prim_func
-def rows(X: T.Buffer((8, 16), "float32"), R: T.Buffer((8,), "float32"), N: T.Buffer((8, 16), "float32")):  # fmt: skip
+def rows(
+    X: T.Buffer((8, 16), "float32"),
+    R: T.Buffer((8,), "float32"),
+    N: T.Buffer((8, 16), "float32"),
+):
     for i in range(8):
         for k in range(16):
             with T.block("total"):
@@ -109,7 +113,9 @@ def test_what_does_not_fit_in_one_block_is_refused():
 
 
 @T.prim_func
-def three_steps(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32"), Z: T.Buffer((4,), "float32")):  # fmt: skip
+def three_steps(
+    X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32"), Z: T.Buffer((4,), "float32")
+):
     for i in range(4):
         with T.block("first"):
             v = T.axis.spatial(4, i)
