@@ -192,23 +192,62 @@ MOVED: Mapping[str, str] = {
 
 
 # TVM's module: the module here that has its names.
+# Packages here whose parts TVM has in modules of their own.
+_PARTS: Mapping[str, str] = {
+    "tvm.arith": "bound int_solver",
+    "tvm.dlight.gpu": "base",
+    "tvm.driver.tvmc": "common",
+    "tvm.ir": "global_var_supply name_supply tensor_type",
+    "tvm.meta_schedule.cost_model": "random_model",
+    "tvm.meta_schedule.database": "ordered_union_database schedule_fn_database union_database",
+    "tvm.meta_schedule.feature_extractor": "per_store_feature random_feature_extractor",
+    "tvm.meta_schedule.measure_callback": "add_to_database remove_build_artifact update_cost_model",
+    "tvm.meta_schedule.mutator": (
+        "mutate_compute_location mutate_parallel mutate_thread_binding mutate_tile_size "
+        "mutate_unroll"
+    ),
+    "tvm.meta_schedule.postproc": (
+        "disallow_dynamic_loop rewrite_cooperative_fetch rewrite_parallel_vectorize_unroll "
+        "rewrite_reduction_block rewrite_unbound_block verify_gpu_code"
+    ),
+    "tvm.meta_schedule.schedule_rule": "parallel_vectorize_unroll",
+    "tvm.meta_schedule.search_strategy": "replay_func replay_trace",
+    "tvm.meta_schedule.space_generator": "post_order_apply schedule_fn space_generator_union",
+    "tvm.meta_schedule.task_scheduler": "gradient_based round_robin",
+    "tvm.relax.analysis": "analysis",
+    "tvm.relax.frontend.nn": "torch",
+    "tvm.relax.frontend.onnx": "onnx_frontend",
+    "tvm.relax.frontend.torch": "exported_program_translator fx_translator",
+    "tvm.relax.op": "datatype index mask qdq search set sorting ternary",
+    "tvm.relax.op.nn": "nn",
+    "tvm.relax.transform": "lazy_transform_params",
+    "tvm.relay": "function",
+    "tvm.relay.analysis": "analysis feature",
+    "tvm.relay.op": "algorithm tensor transform",
+    "tvm.relay.op.nn": "nn",
+    "tvm.relay.transform": "transform",
+    "tvm.runtime.disco": "disco",
+    "tvm.script.ir_builder.relax": "frame ir",
+    "tvm.testing": "utils",
+    "tvm.tir": "generic",
+    "tvm.topi.cuda": "conv2d",
+    "tvm.topi.generic": "extern nn sort",
+    "tvm.topi.nn": (
+        "bitserial_conv2d conv1d_transpose conv3d_transpose depthwise_conv2d "
+        "group_conv2d_transpose local_response_norm mapping qnn"
+    ),
+    "tvm.topi.vision": "nms",
+}
+
 WITHIN: Mapping[str, str] = {
-    "tvm.arith.int_solver": "tvm.arith",
+    **{f"{parent}.{part}": parent for parent, parts in _PARTS.items() for part in parts.split()},
+    "tvm.autotvm.tuner.gridsearch_tuner": "tvm.autotvm.tuner.index_based_tuner",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model",
-    "tvm.ir.global_var_supply": "tvm.ir",
-    "tvm.ir.name_supply": "tvm.ir",
-    "tvm.ir.tensor_type": "tvm.ir",
-    "tvm.relay.analysis.analysis": "tvm.relay.analysis",
     "tvm.relay.backend.graph_executor_factory": "tvm.relay.backend.executor_factory",
-    "tvm.relay.function": "tvm.relay",
-    "tvm.relay.op.algorithm": "tvm.relay.op",
-    "tvm.relay.op.tensor": "tvm.relay.op",
-    "tvm.relay.op.transform": "tvm.relay.op",
-    "tvm.relay.transform.transform": "tvm.relay.transform",
-    "tvm.script.ir_builder.relax.ir": "tvm.script.ir_builder.relax",
-    "tvm.testing.utils": "tvm.testing",
+    "tvm.script.parser.ir": "tvm.script.ir",
+    "tvm.script.parser.relax": "tvm.script.relax",
+    "tvm.script.parser.tir": "tvm.script.tir",
     "tvm.tir.block_scope": "tvm.tir.schedule",
-    "tvm.tir.generic": "tvm.tir",
 }
 
 

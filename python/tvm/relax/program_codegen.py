@@ -537,6 +537,19 @@ _OPERATORS: dict[str, Callable[[_Writer, Call], Argument]] = {
     "shape_of": _builtin("vm.builtin.shape_of"),
     "tensor_to_shape": _builtin("vm.builtin.tensor_to_shape"),
     "shape_to_tensor": _builtin("relax.run.shape_to_tensor"),
+    **{
+        f"inspect.tensor_{field}": _builtin(f"relax.run.tensor_{field}")
+        for field in (
+            "dtype_code",
+            "dtype_bits",
+            "dtype_lanes",
+            "ndim",
+            "shape_i",
+            "stride_i",
+            "byte_offset",
+            "elem_offset",
+        )
+    },  # fmt: skip
     "print": _builtin("relax.run.print"),
     "assert_op": _builtin("relax.run.assert_op"),
     "builtin.alloc_tensor": _Writer._alloc_tensor,

@@ -534,7 +534,11 @@ class _Parser:
     def _tuple(self) -> RelayExpr:
         if self._accept(")"):
             return Tuple([])
-        first = self.expr()
+        if self._sees("let") or (self._next.kind == "graph" and self._sees("=", 1)):
+            with self._scope():
+                first = self.body()
+        else:
+            first = self.expr()
         if self._accept(")"):
             return first
         self._take(",")

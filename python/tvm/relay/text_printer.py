@@ -213,10 +213,10 @@ class _Printer:
         # What was computed inside cannot be named outside.
         self._texts = known
 
-    def _block(self, body: RelayExpr) -> str:
+    def _block(self, body: RelayExpr, marks: str = "{}") -> str:
         with self._scope() as lines:
             self.tail(body)
-        return "{\n" + "\n".join(lines) + "\n" + "  " * self._indent + "}"
+        return marks[0] + "\n" + "\n".join(lines) + "\n" + "  " * self._indent + marks[1]
 
     def tail(self, expr: RelayExpr) -> None:
         """Print an expression as the last of a scope, with what it needs before it."""
@@ -316,7 +316,7 @@ class _Printer:
         if isinstance(expr, RefWrite):
             return f"ref_write({self.name(expr.ref)}, {self.name(expr.value)})"
         if isinstance(expr, Let):
-            return self._block(expr)
+            return self._block(expr, "()")
         return self._meta(expr)
 
     def pattern(self, pattern: Pattern) -> str:

@@ -410,7 +410,8 @@ class Evaluator(Reader):
             raise self.error(
                 node, f"{kind_of(node.value)}, a {type(base).__name__}, has no `{node.attr}`"
             ) from None
-        return tuple(found) if node.attr in ("shape", "strides") else found
+        sequence = node.attr in ("shape", "strides") and not isinstance(base, ir.RelayExpr)
+        return tuple(found) if sequence else found
 
     def _member(self, node: ast.Attribute, dialect: Dialect) -> Any:
         found = None if node.attr.startswith("__") else dialect.members(node.attr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,9 @@ _AXIS = re.compile(r"([A-Z])|(\d+)([a-z])")
 class Layout:
     """The order of a tensor's axes: ``NCHW16c`` has the channels in blocks of 16, innermost.
 
-    A capital letter is an axis; a small one, after its length, a part split off that axis.
+    A capital letter is an axis; a small one, after its length, a part split off that axis. An axis
+    may be split several times, the first part being the coarse one: in ``OIHW4i16o4i`` four
+    neighbours along I are innermost, and four such groups make one step of I.
 
     Parameters
     ----------
@@ -39,7 +42,8 @@ class Layout:
         self.name = name
         self.dtype = dtype
         self._letters: list[str] = []
-        self._factors: dict[str, int] = {}
+        # Length of each letter that is a part, None for axes.
+        self._lengths: list[int | None] = []
         if name not in ("", _UNDEFINED):
             self._read(name)
 
@@ -53,15 +57,14 @@ class Layout:
                     "letters, and parts small ones after their length, such as NCHW16c"
                 )
             letter = found[1] or found[3]
-            if letter in self._letters:
+            if found[1] and letter in self._letters:
                 raise ValueError(f"layout: {name!r} has {letter!r} twice")
             self._letters.append(letter)
-            if found[2] is not None:
-                self._factors[letter] = int(found[2])
-                if self._factors[letter] == 0:
-                    raise ValueError(f"layout: {name!r} has a part of no elements")
+            self._lengths.append(int(found[2]) if found[2] is not None else None)
+            if self._lengths[-1] == 0:
+                raise ValueError(f"layout: {name!r} has a part of no elements")
             position = found.end()
-        for letter in self._factors:
+        for letter in self._letters:
             if letter.upper() not in self._letters:
                 raise ValueError(f"layout: {name!r} has {letter!r}, a part of no axis")
 
@@ -74,12 +77,12 @@ class Layout:
     def axes(self) -> list[IterVar]:
         """An axis for each letter, with a variable as length where it is not known."""
         found = []
-        for letter in self._letters:
+        for letter, length in zip(self._letters, self._lengths):
             extent: Any = Var(letter, self.dtype)
-            if letter in self._factors:
-                extent = const(self._factors[letter], self.dtype)
-            elif letter.lower() in self._factors:
-                extent = extent // self._factors[letter.lower()]
+            if length is not None:
+                extent = const(length, self.dtype)
+            elif self.factor_of(letter) != -1:
+                extent = extent // self.factor_of(letter)
             domain = Range(const(0, self.dtype), extent)
             found.append(IterVar(domain, Var(letter, self.dtype), IterVar.DataPar))
         return found
@@ -98,8 +101,13 @@ class Layout:
         return self._letters.index(axis) if axis in self._letters else -1
 
     def factor_of(self, axis: str) -> int:
-        """Length of the part split off an axis, by the letter of either; -1 if there is none."""
-        return self._factors.get(axis.lower(), -1)
+        """Length of all parts split off an axis, by the letter of either; -1 if there are none."""
+        parts = self._parts(axis.upper())
+        return math.prod(parts) if parts else -1
+
+    def _parts(self, axis: str) -> list[int]:
+        pairs = zip(self._letters, self._lengths)
+        return [n for letter, n in pairs if n is not None and letter.upper() == axis]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -143,37 +151,42 @@ class BijectiveLayout:
         return f"BijectiveLayout({self.src_layout.name}->{self.dst_layout.name})"
 
 
-def _by_letter(source: Layout, values: Sequence[Any]) -> dict[str, PrimExpr]:
+def _checked(source: Layout, values: Sequence[Any]) -> list[PrimExpr]:
     items = [convert(value) for value in values]
     if len(items) != len(source):
         raise ValueError(
             f"layout {source.name} has {len(source)} axes, here are {len(items)} values"
         )
-    return dict(zip(source._letters, items))
+    return items
 
 
 def _map_index(source: Layout, target: Layout, index: Sequence[Any]) -> list[PrimExpr]:
-    given = _by_letter(source, index)
+    whole: dict[str, Any] = {}
+    given = _checked(source, index)
+    for letter, value in zip(source._letters, given):
+        if letter.isupper():
+            whole[letter] = value
+    for letter, length, value in zip(source._letters, source._lengths, given):
+        if length is not None:
+            whole[letter.upper()] = whole[letter.upper()] * length + value
     result: list[PrimExpr] = []
-    for letter in target._letters:
-        axis: Any = given[letter.upper()]
-        part = source.factor_of(letter)
-        if part != -1:
-            axis = axis * part + given[letter.lower()]
-        split = target.factor_of(letter)
-        if split == -1:
-            result.append(axis)
-        else:
-            result.append(axis % split if letter.islower() else axis // split)
+    seen: dict[str, int] = {}
+    for letter, length in zip(target._letters, target._lengths):
+        axis, parts = letter.upper(), target._parts(letter.upper())
+        if length is not None:
+            seen[axis] = seen.get(axis, 0) + 1
+            parts = parts[seen[axis] :]
+        at = whole[axis] // math.prod(parts) if parts else whole[axis]
+        result.append(at if length is None else at % length)
     return result
 
 
 def _map_shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExpr]:
-    given = _by_letter(source, shape)
+    given = dict(zip(source._letters, _checked(source, shape)))
     result: list[PrimExpr] = []
-    for letter in target._letters:
-        if letter in target._factors:
-            result.append(IntImm(target.dtype, target._factors[letter]))
+    for letter, length in zip(target._letters, target._lengths):
+        if length is not None:
+            result.append(IntImm(target.dtype, length))
             continue
         extent: Any = given[letter]
         part = source.factor_of(letter)

@@ -363,9 +363,9 @@ def _parse_layout(layout: str) -> list[tuple[str, int]]:
             )
         result.append((letter, int(digits or 0)))
         digits = ""
-    letters = [letter for letter, _ in result]
-    outer = {letter for letter in letters if letter.isupper()}
-    if digits or len(set(letters)) != len(letters) or not {c.upper() for c in letters} <= outer:
+    whole = [letter for letter, _ in result if letter.isupper()]
+    parts = {letter.upper() for letter, _ in result if letter.islower()}
+    if digits or len(set(whole)) != len(whole) or not parts <= set(whole):
         raise ValueError(
             f"topi.layout_transform: layout {layout!r} must name each dimension once, blocks "
             "beside their dimension"
@@ -373,11 +373,18 @@ def _parse_layout(layout: str) -> list[tuple[str, int]]:
     return result
 
 
+def _blocks_of(parts: Sequence[tuple[str, int]], letter: str) -> list[int]:
+    """Lengths of a dimension's blocks, the coarse ones first."""
+    return [block for part, block in parts if block and part.upper() == letter]
+
+
 def layout_transform(array: te.Tensor, src_layout: str, dst_layout: str) -> te.Tensor:
     """array with its dimensions in another order, or divided in blocks: NCHW to NHWC or NCHW16c.
 
     A block of ``16c`` holds 16 neighbours of dimension C, whose own extent becomes the number of
-    blocks; the last one is filled with zeros where C is no multiple.
+    blocks; the last one is filled with zeros where C is no multiple. A dimension may be divided
+    again: in ``OIHW4i16o4i`` four neighbours along I are innermost, and four such groups, 16
+    elements in all, make what the outer I counts.
 
     Raises
     ------
@@ -391,36 +398,33 @@ def layout_transform(array: te.Tensor, src_layout: str, dst_layout: str) -> te.T
             f"topi.layout_transform: {src_layout} to {dst_layout} does not fit a tensor of "
             f"{len(shape)} dimensions, or their dimensions differ"
         )
-    block_in, block_out = dict(source), dict(target)
-    extent = {letter: n for (letter, _), n in zip(source, shape) if letter.isupper()}
-    full = {c: simplify(n * (block_in.get(c.lower()) or 1)) for c, n in extent.items()}
-
-    def size(letter: str, block: int) -> Extent:
-        if block:
-            return block
-        inner = block_out.get(letter.lower()) or 1
-        return simplify((full[letter] + inner - 1) // inner)
-
-    out = [size(letter, block) for letter, block in target]
+    blocks_in = {c: _blocks_of(source, c) for c in outer}
+    blocks_out = {c: _blocks_of(target, c) for c in outer}
+    width = {c: prod(blocks) for c, blocks in blocks_out.items()}
+    full = {
+        letter: simplify(n * prod(blocks_in[letter]))
+        for (letter, _), n in zip(source, shape)
+        if letter.isupper()
+    }
+    out = [block or simplify((full[c] + width[c] - 1) // width[c]) for c, block in target]
 
     def read(*indices: Any) -> Any:
-        at = {letter: index for (letter, _), index in zip(target, indices)}
-        whole = {}
-        for c in outer:
-            inner = block_out.get(c.lower())
-            whole[c] = at[c] * inner + at[c.lower()] if inner else at[c]
-        position = []
-        for letter, block in source:
+        whole = {letter: index for (letter, _), index in zip(target, indices) if letter in outer}
+        for (letter, block), index in zip(target, indices):
             if block:
-                position.append(whole[letter.upper()] % block)
-            else:
-                inner = block_in.get(letter.lower())
-                position.append(whole[letter] // inner if inner else whole[letter])
+                whole[letter.upper()] = whole[letter.upper()] * block + index
+        position, seen = [], dict.fromkeys(outer, 0)
+        for letter, block in source:
+            blocks = blocks_in[letter.upper()]
+            seen[letter.upper()] += bool(block)
+            inner = prod(blocks[seen[letter.upper()] :] if block else blocks)
+            at = whole[letter.upper()]
+            at = at // inner if inner != 1 else at
+            position.append(at % block if block else at)
         inside = [
             whole[c] < full[c]
             for c in sorted(outer)
-            if block_out.get(c.lower())
-            and not equal_const_int(simplify(full[c] % block_out[c.lower()]), 0)
+            if blocks_out[c] and not equal_const_int(simplify(full[c] % width[c]), 0)
         ]
         value = array(*position)
         if not inside:

@@ -355,6 +355,26 @@ ShapeTuple TensorToShape(NDArray data) {
   return ShapeTuple(std::move(extents));
 }
 
+int64_t Axis(const char* where, const NDArray& data, int64_t axis) {
+  TVM_CHECK(axis >= 0 && axis < data.ndim(), IndexError)
+      << where << ": axis " << axis << " of a tensor of " << data.ndim() << " dimensions";
+  return axis;
+}
+
+/*! \brief Elements between neighbours along a dimension; a tensor without strides is dense. */
+int64_t StrideOf(NDArray data, int64_t axis) {
+  axis = Axis("strides", data, axis);
+  if (data.get()->tensor.strides != nullptr) return data.get()->tensor.strides[axis];
+  int64_t stride = 1;
+  for (int64_t d = axis + 1; d < data.ndim(); ++d) stride *= data.Shape()[d];
+  return stride;
+}
+
+int64_t ElemOffset(NDArray data) {
+  const int64_t bits = int64_t{data.dtype().bits()} * data.dtype().lanes();
+  return static_cast<int64_t>(data.get()->tensor.byte_offset) * 8 / bits;
+}
+
 NDArray ShapeToTensor(ShapeTuple shape) {
   NDArray array =
       NDArray::Empty({static_cast<int64_t>(shape.size())}, DataType::Int(64), Device{kDLCPU, 0});
@@ -511,6 +531,26 @@ TVM_REGISTER_GLOBAL("vm.builtin.shape_of").set_body_typed([](NDArray data) {
 });
 TVM_REGISTER_GLOBAL("vm.builtin.tensor_to_shape").set_body_typed(TensorToShape);
 TVM_REGISTER_GLOBAL("relax.run.shape_to_tensor").set_body_typed(ShapeToTensor);
+TVM_REGISTER_GLOBAL("relax.run.tensor_dtype_code").set_body_typed([](NDArray x) {
+  return static_cast<int64_t>(x.dtype().code());
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_dtype_bits").set_body_typed([](NDArray x) {
+  return int64_t{x.dtype().bits()};
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_dtype_lanes").set_body_typed([](NDArray x) {
+  return int64_t{x.dtype().lanes()};
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_ndim").set_body_typed([](NDArray x) {
+  return int64_t{x.ndim()};
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_shape_i").set_body_typed([](NDArray x, int64_t axis) {
+  return x.Shape()[Axis("shape", x, axis)];
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_stride_i").set_body_typed(StrideOf);
+TVM_REGISTER_GLOBAL("relax.run.tensor_byte_offset").set_body_typed([](NDArray x) {
+  return static_cast<int64_t>(x.get()->tensor.byte_offset);
+});
+TVM_REGISTER_GLOBAL("relax.run.tensor_elem_offset").set_body_typed(ElemOffset);
 TVM_REGISTER_GLOBAL("relax.run.print").set_body(Print);
 TVM_REGISTER_GLOBAL("relax.run.assert_op").set_body(Assert);
 /*! \brief (place in the program, value). */

@@ -21,6 +21,7 @@ Part PartOf(const Argument& argument) {
     case ArgumentKind::kLoop:
     case ArgumentKind::kPlace:
     case ArgumentKind::kBlockOrLoop:
+    case ArgumentKind::kBlocksOrLoop:
     case ArgumentKind::kValue:
       return Part::kInput;
     case ArgumentKind::kLoops:

@@ -92,12 +92,24 @@ Array<PrimExpr> Tidied(const Tree& tree, Id id, const Array<PrimExpr>& before,
                        bool preserve_unit_iters) {
   const BlockItem& block = tree.block(id);
   Map<Var, Range> loops;
-  for (Id loop : tree.LoopsAbove(id)) loops.Set(tree.loop(loop).var, tree.loop(loop).range());
+  VarSet names;
+  for (Id loop : tree.LoopsAbove(id)) {
+    loops.Set(tree.loop(loop).var, tree.loop(loop).range());
+    names.Add(tree.loop(loop).var);
+  }
+  // Loops that run to where others are have no digits.
+  const bool apart = std::none_of(loops.begin(), loops.end(), [&names](const auto& item) {
+    const Range& range = item.second;
+    return VarsOf(range->min).Intersects(names) || VarsOf(range->extent).Intersects(names);
+  });
   PrimExpr predicate = const_true();
   for (const PrimExpr& condition : block.predicate) predicate = predicate && condition;
-  Array<PrimExpr> digits =
-      arith::IterMapSimplify(block.iter_values, loops, arith::IterMapLevel::kSurjective, predicate,
-                             /*simplify_trivial_iterators=*/!preserve_unit_iters);
+  Array<PrimExpr> digits;
+  if (apart) {
+    digits = arith::IterMapSimplify(block.iter_values, loops, arith::IterMapLevel::kSurjective,
+                                    predicate,
+                                    /*simplify_trivial_iterators=*/!preserve_unit_iters);
+  }
   if (!digits.empty()) return digits;
   LoopAnalyzer analyzer(tree, id, /*fold_unit_loops=*/false);
   for (const PrimExpr& value : block.iter_values) {

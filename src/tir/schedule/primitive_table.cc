@@ -351,8 +351,13 @@ const std::vector<Primitive>& Table() {
         {block, {"new_order", A::kInts}},
         [](Call* c) { ReorderBlockIterVars(c->Change(), c->node(0), IntsOf(c, 1)); }),
     Row("Blockize", "blockize", kChanges,
-        {{"target", A::kBlockOrLoop}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
-        [](Call* c) { c->Give(Blockize(c->Change(), c->node(0), c->get<bool>(1))); }),
+        {{"target", A::kBlocksOrLoop}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
+        [](Call* c) {
+          const Ids& nodes = c->nodes(0);
+          const bool several = nodes.size() > 1;
+          c->Give(several ? Blockize(c->Change(), nodes, c->get<bool>(1))
+                          : Blockize(c->Change(), nodes.at(0), c->get<bool>(1)));
+        }),
     Row("Tensorize", "tensorize", kChanges,
         {thing, {"tensor_intrin", A::kText}, {"preserve_unit_iters", A::kBool, true, Any(true)}},
         [](Call* c) { Tensorize(c->Change(), c->node(0), c->get<String>(1), c->get<bool>(2)); }),

@@ -25,6 +25,8 @@ enum class ArgumentKind {
   /*! \brief A loop, or a place that sample_compute_location returned. */
   kPlace,
   kBlockOrLoop,
+  /*! \brief A loop, a block, or a list of blocks. */
+  kBlocksOrLoop,
   kLoops,
   /*! \brief A list of blocks, or None. */
   kBlocks,

@@ -172,6 +172,9 @@ void ReorderBlockIterVars(Tree* tree, Id block, const std::vector<int64_t>& orde
 
 /*! \brief Put a block around what a loop or a block does; its instances run the loops inside. */
 Id Blockize(Tree* tree, Id block_or_loop, bool preserve_unit_iters);
+/*! \brief Put one block around blocks that stand side by side, with the loops that each has alone.
+ */
+Id Blockize(Tree* tree, const Ids& blocks, bool preserve_unit_iters);
 /*! \brief Let an intrinsic do what the loops below a loop, or a block, do. */
 void Tensorize(Tree* tree, Id block_or_loop, const String& intrin, bool preserve_unit_iters);
 

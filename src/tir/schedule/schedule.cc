@@ -337,6 +337,14 @@ class Application final : public Call {
       case ArgumentKind::kBlockOrLoop:
         AddNode(value, true, true, nodes);
         return value;
+      case ArgumentKind::kBlocksOrLoop:
+        if (value.as<ArrayNode>() == nullptr) {
+          AddNode(value, true, true, nodes);
+          return value;
+        }
+        for (const Any& item : ListOf(argument, value)) AddNode(item, true, false, nodes);
+        TVM_CHECK(!nodes->empty(), ScheduleError) << "no blocks given; give at least one";
+        return value;
       case ArgumentKind::kLoops:
       case ArgumentKind::kBlocks: {
         bool loops = argument.kind == ArgumentKind::kLoops;

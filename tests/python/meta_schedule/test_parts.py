@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -144,25 +145,40 @@ def test_candidates_are_timed_on_devices_of_a_tracker(tmp_path: Path) -> None:
     ms.utils.remove_build_dir(built.artifact_path)
 
 
-def test_functions_of_ones_own_build_and_run() -> None:
+def test_functions_of_ones_own_build_and_run(tmp_path: Path) -> None:
     mod = matmul_module()
     calls: list[str] = []
+    # Those of a runner are called in a copy of this process.
+    log = tmp_path / "called"
+
+    def note(what: str) -> None:
+        with log.open("a") as file:
+            file.write(what + "\n")
 
     def build(m: Any, target: Target, params: Any) -> Any:
         calls.append("build")
         return ms.builder.local_builder.default_build(m, target, params)
 
     def evaluate(module: Any, device: Any, config: Any, sets: Any) -> list[float]:
-        calls.append("evaluate")
+        note("evaluate")
         return [1.0]
 
     [built] = ms.builder.LocalBuilder(f_build=build).build(
         [ms.builder.BuilderInput(mod, Target("llvm"))]
     )
-    runner = ms.runner.LocalRunner(f_run_evaluator=evaluate, f_cleanup=lambda: calls.append("end"))
+    runner = ms.runner.LocalRunner(f_run_evaluator=evaluate, f_cleanup=lambda: note("end"))
     entry = ms.runner.RunnerInput(built.artifact_path, "llvm", ms.ArgInfo.from_entry_func(mod))
     [future] = runner.run([entry])
-    assert future.result().run_secs == [1.0] and calls == ["build", "evaluate", "end"]
+    assert future.result().run_secs == [1.0] and calls == ["build"]
+    assert log.read_text().split() == ["evaluate", "end"]
+    slow = ms.runner.LocalRunner(timeout_sec=0.3, f_alloc_argument=lambda *_: time.sleep(60))
+    [late] = slow.run([entry])
+    assert late.result().error_msg == "LocalRunner: Timeout, killed after 0.3 seconds"
+    assert late.result().run_secs is None
+    [dead] = ms.runner.LocalRunner(f_run_evaluator=lambda *_: os._exit(7)).run([entry])
+    assert "7" in dead.result().error_msg
+    [wrong] = ms.runner.LocalRunner(f_run_evaluator=lambda *_: 1 / 0).run([entry])
+    assert wrong.result().error_msg.startswith("LocalRunner: An exception occurred\nZeroDivision")
     ms.utils.remove_build_dir(built.artifact_path)
     [refused] = ms.builder.LocalBuilder(f_build="tests.nobody").build(
         [ms.builder.BuilderInput(mod, Target("llvm"))]

@@ -83,6 +83,23 @@ def test_blocks_of_weights_follow_from_their_shape(groups, inputs):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_convolutions_read_weights_whose_channels_are_divided_twice():
+    rng = np.random.default_rng(6)
+    data = rng.normal(size=(1, 16, 5, 6)).astype("float32")
+    weight = rng.normal(size=(12, 16, 3, 3)).astype("float32")
+    x, w = relay.var("x", shape=data.shape), relay.var("w", shape=(3, 3, 3, 2, 4, 4, 2))
+    expr = relay.nn.conv2d(x, w, padding=1, channels=12, kernel_size=3,
+                           kernel_layout="OHWI4i4o2i")  # fmt: skip
+    # Input channel 8a + 2b + c is at I = a, i = b of four and c of two.
+    packed = weight.reshape(3, 4, 2, 4, 2, 3, 3).transpose(0, 5, 6, 2, 3, 1, 4)
+    wanted = reference.conv2d_nchw_python(data, weight, 1, 1)
+    np.testing.assert_allclose(run(expr, data, packed), wanted, rtol=1e-4, atol=1e-4)
+    there = relay.layout_transform(relay.var("w", shape=weight.shape), "OIHW", "OHWI4i4o2i")
+    back = relay.layout_transform(there, "OHWI4i4o2i", "OIHW")
+    np.testing.assert_array_equal(run(there, weight), packed)
+    np.testing.assert_array_equal(run(back, weight), weight)
+
+
 def test_transposed_convolution_matches_the_reference():
     rng = np.random.default_rng(3)
     data = rng.normal(size=(1, 3, 5, 6)).astype("float32")

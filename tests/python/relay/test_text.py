@@ -50,6 +50,20 @@ def test_values_inside_of_branches_are_not_named_outside():
     assert tvm.ir.structural_equal(relay.parse_expr(func.astext()), func)
 
 
+def test_bindings_inside_of_an_operand_stand_in_parentheses():
+    x, v = relay.var("x", "float32"), relay.var("v", "float32")
+    squared = relay.Let(v, x + relay.const(1.0), v * v)
+    func = relay.Function([x], squared + squared)
+    text = func.astext(show_meta_data=False)
+    assert "%0 = (\n    let %v: float32 = add(%x, 1f);\n    multiply(%v, %v)\n  );" in text
+    tvm.ir.assert_structural_equal(relay.parse_expr(text), func)
+    inline = """#[version = "0.0.5"]
+fn (%x: float32) { add((let %z = %x; %1 = tanh(%z); multiply(%1, %z)), %x) }"""
+    read = relay.parse_expr(inline)
+    assert isinstance(read.body.args[0], relay.Let)
+    tvm.ir.assert_structural_equal(relay.parse_expr(read.astext()), read)
+
+
 def test_settings_at_their_defaults_are_left_out():
     x = relay.var("x")
     assert "nn.softmax(%x)" in relay.nn.softmax(x).astext()

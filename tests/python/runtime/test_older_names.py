@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -36,7 +37,9 @@ def test_what_an_older_name_points_to_exists(target):
 @pytest.mark.parametrize("name", sorted(WITHIN))
 def test_a_module_of_tvm_has_the_names_of_the_one_that_it_lies_in(name):
     parent, _, last = name.rpartition(".")
-    assert last not in vars(importlib.import_module(parent)) or name in sys.modules
+    # Importing it must not hide what is there under that name, such as a function.
+    there = vars(importlib.import_module(parent)).get(last)
+    assert there is None or isinstance(there, ModuleType)
     module, target = importlib.import_module(name), importlib.import_module(WITHIN[name])
     for public in module.__all__:
         assert getattr(module, public) is getattr(target, public)
@@ -55,6 +58,17 @@ def test_names_are_imported_by_the_paths_that_tvm_has():
     assert str(cast(tvm.tir.Var("x", "int32"), "int64").dtype) == "int64"
     with pytest.raises(ImportError, match="nonsense"):
         from tvm.relay.op.tensor import nonsense  # noqa: F401
+
+
+def test_each_part_of_a_search_is_imported_by_its_own_module_too():
+    from tvm.meta_schedule.mutator.mutate_tile_size import MutateTileSize
+    from tvm.meta_schedule.postproc.rewrite_reduction_block import RewriteReductionBlock
+    from tvm.script.parser.tir import prim_func
+
+    ms = tvm.meta_schedule
+    assert MutateTileSize is ms.mutator.MutateTileSize
+    assert RewriteReductionBlock is ms.postproc.RewriteReductionBlock
+    assert prim_func is tvm.script.tir.prim_func
 
 
 def test_older_names_are_shown_by_from_imports_too():

@@ -37,6 +37,8 @@ def test_names_that_are_no_layouts_are_refused(name, message):
         ("OIHW", "OIHW4o8i", (8, 16, 3, 3)),
         ("NCHW4c", "NHWC", (1, 2, 3, 5, 4)),
         ("HWIO", "OHWI2o", (3, 3, 4, 6)),
+        ("OIW", "OIW4i6o3i", (6, 24, 2)),
+        ("OI2i3o4i", "IO2o4i", (2, 3, 2, 3, 4)),
     ],
 )
 def test_maps_agree_with_moving_the_elements(source, target, shape):

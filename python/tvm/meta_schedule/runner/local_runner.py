@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
+from tvm.runtime import Device
 from tvm.runtime.workers import Job, WorkerPool
+from tvm.runtime.workers.forked import Clock, can_fork, run_forked
 
 from ..candidate import RunnerResult
 from ..utils import get_global_func_with_default_on_worker
@@ -71,8 +73,11 @@ class LocalRunner(Runner):
     cooldown_sec : wait after each.
     alloc_repeat : sets of arrays, each timed.
     f_alloc_argument, f_run_evaluator, f_cleanup : functions, or names of registered ones, in the
-        place of the default ones; with any of them candidates run in this process.
-    initializer : called once before the first run.
+        place of the default ones. With any of them candidates run in a copy of this process, so
+        what these functions change is not seen here; those for other devices than processors run
+        in this process, as long as they take.
+    initializer : called once before the first run; where functions of one's own run in copies, in
+        each of them.
     hopeless_factor : a candidate whose first call takes this many times as long as the best program
         of its task, of this batch or before (`RunnerInput.best_seconds`), is not called again, and
         that call is its result. A call that takes twice as long as that is stopped, and its result
@@ -111,21 +116,24 @@ class LocalRunner(Runner):
         self._ready = False
 
     def prepare(self) -> None:
-        if not self._runs_here:
+        if not self._has_own:
             self._pool.start()
 
     @property
-    def _runs_here(self) -> bool:
+    def _has_own(self) -> bool:
         own = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup)
         return any(function is not None for function in own)
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        if self._has_own:
+            return [self._run_with_own(entry) for entry in runner_inputs]
+        self._initialize()
+        return self._run_batch(runner_inputs)
+
+    def _initialize(self) -> None:
         if not self._ready and self.initializer is not None:
             self.initializer()
         self._ready = True
-        if self._runs_here:
-            return [self._run_here(entry) for entry in runner_inputs]
-        return self._run_batch(runner_inputs)
 
     def _run_batch(self, entries: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """Results of candidates of one task."""
@@ -179,9 +187,38 @@ class LocalRunner(Runner):
             return LocalRunnerFuture(None, f"LocalRunner: {error}", at_least), False
         return LocalRunnerFuture(outcome.result["seconds"]), bool(outcome.result["once"])
 
-    def _run_here(self, entry: RunnerInput) -> RunnerFuture:
+    def _run_with_own(self, entry: RunnerInput) -> RunnerFuture:
+        """The result by the caller's functions.
+
+        They are functions of this process, so a copy of it calls them, which can be killed. A copy
+        has no device open, so those for other devices are called here, for as long as they take.
+        """
+        on_host = tvm.device(entry.device_type, 0).device_type == Device.kDLCPU
+        try:
+            if on_host and can_fork():
+                outcome = run_forked(lambda clock: self._timed(clock, entry), self.timeout_sec)
+                if outcome.status == "timeout":
+                    error = f"Timeout, killed after {self.timeout_sec} seconds"
+                    return LocalRunnerFuture(error_message=f"LocalRunner: {error}")
+                if outcome.status != "done":
+                    return LocalRunnerFuture(error_message=_own_failure(outcome.message))
+                return LocalRunnerFuture(outcome.result)
+            try:
+                return LocalRunnerFuture(self._by_own(entry))
+            except Exception as error:  # the caller's functions
+                return LocalRunnerFuture(
+                    error_message=_own_failure(f"{type(error).__name__}: {error}")
+                )
+        finally:
+            time.sleep(self.cooldown_sec)
+
+    def _timed(self, clock: Clock, entry: RunnerInput) -> list[float]:
+        clock.start()
+        return self._by_own(entry)
+
+    def _by_own(self, entry: RunnerInput) -> list[float]:
+        self._initialize()
         find = get_global_func_with_default_on_worker
-        sets: list[list[Any]] = []
         try:
             device = tvm.device(entry.device_type, 0)
             module = tvm.runtime.load_module(str(entry.artifact_path))
@@ -192,12 +229,12 @@ class LocalRunner(Runner):
             seconds = find(self.f_run_evaluator, default_run_evaluator)(
                 module, device, self.evaluator_config, sets
             )
-            return LocalRunnerFuture([float(value) for value in seconds])
-        except Exception as error:  # the caller's functions
-            what = f"An exception occurred\n{type(error).__name__}: {error}"
-            return LocalRunnerFuture(error_message=f"LocalRunner: {what}")
+            return [float(value) for value in seconds]
         finally:
             cleanup = find(self.f_cleanup, None)
             if cleanup is not None:
                 cleanup()
-            time.sleep(self.cooldown_sec)
+
+
+def _own_failure(what: str) -> str:
+    return f"LocalRunner: An exception occurred\n{what}"

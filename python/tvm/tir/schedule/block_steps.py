@@ -489,7 +489,11 @@ class BlockSteps(State):
 
     # Blocks around loops
 
-    def blockize(self, target: LoopRV | BlockRV | str, preserve_unit_iters: bool = True) -> BlockRV:
+    def blockize(
+        self,
+        target: LoopRV | BlockRV | str | Sequence[BlockRV | str],
+        preserve_unit_iters: bool = True,
+    ) -> BlockRV:
         """Put a block around the nest of loops below a loop::
 
             for i_0, j_0 in T.grid(8, 8):          for i_0, j_0 in T.grid(8, 8):
@@ -500,19 +504,23 @@ class BlockSteps(State):
 
         Parameters
         ----------
+        target : a loop; a block, around which alone the new one goes; or several blocks, whose
+            nests stand side by side. The new block then has all of them in it, each with the loops
+            that are around it alone, and variables of equal values outside are one.
         preserve_unit_iters : keep variables of the new block that have one value.
 
         Raises
         ------
         ScheduleError : the loops hold more than one block, or a variable of the block is no sum of
-            what the loops inside and a multiple of their number give.
+            what the loops inside and a multiple of their number give. Of several blocks: they do
+            not follow each other in one loop or block, or loops outside decide whether one runs or
+            go on with its reduction.
         """
         if isinstance(target, (list, tuple)):
-            if len(target) != 1:
-                raise tvm.error.ScheduleError(
-                    "blockize: a new block goes around one nest; name a loop around the blocks"
-                )
-            target = target[0]
+            given = [self._rv(block) for block in target]
+            return self._apply(
+                "blockize", [given[0] if len(given) == 1 else given, preserve_unit_iters]
+            )[0]
         return self._apply("blockize", [self._rv(target), preserve_unit_iters])[0]
 
     def tensorize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
 from testing_blocks import blur, body, chain, check, matmul, row_sums
 from tvm import te, tir
+from tvm.script import tir as T
 
 
 def scheduled(program):
@@ -86,6 +88,28 @@ def test_fuse_over_a_reduction_keeps_the_order_of_its_sum():
     check(sch, func, answer)
     with pytest.raises(tir.ScheduleError, match="feeds spatial and reducing variables alike"):
         sch.reorder(b, a)
+
+
+@T.prim_func
+def in_uneven_tiles(A: T.Buffer((50, 8), "float32"), B: T.Buffer((50, 8), "float32")):
+    for i in range(4):
+        for j, k in T.grid(T.min(15, 49 - i * 16) + 1, 8):
+            with T.block("B"):
+                vi, vk = T.axis.spatial(50, i * 16 + j), T.axis.spatial(8, k)
+                B[vi, vk] = A[vi, vk] * 2.0
+
+
+def test_loops_whose_extent_another_loop_decides_are_fused_and_split():
+    sch = tir.Schedule(in_uneven_tiles, debug_mask="all")
+    _, j, k = sch.get_loops("B")
+    fused = sch.fuse(j, k)
+    values = [str(v) for v in sch.get_iter_values("B")]
+    assert values == ["i*16 + j_k_fused//8", "j_k_fused%8"]
+    sch.split(fused, [None, 4])
+    a = np.random.default_rng(0).random((50, 8), "float32")
+    out = tvm.nd.array(np.zeros((50, 8), "float32"))
+    tvm.build(sch.mod, "llvm")(tvm.nd.array(a), out)
+    np.testing.assert_allclose(out.numpy(), a * 2, rtol=1e-6)
 
 
 def test_fuse_refuses_loops_that_are_not_neighbours():

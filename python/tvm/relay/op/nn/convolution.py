@@ -159,9 +159,9 @@ def _compute(rank: int) -> Any:
         if data_layout not in supported:
             x = topi.layout_transform(x, data_layout, plain)
             data_layout = plain
-            if kernel_layout != order:
-                w = topi.layout_transform(w, kernel_layout, order)
-                kernel_layout = order
+        if kernel_layout != order and (data_layout != s["data_layout"] or len(w.shape) != rank + 2):
+            w = topi.layout_transform(w, kernel_layout, order)
+            kernel_layout = order
         out = direct(x, w, data_layout=data_layout, kernel_layout=kernel_layout, **settings)
         wanted = s["out_layout"] or s["data_layout"]
         return out if wanted == data_layout else topi.layout_transform(out, data_layout, wanted)
@@ -221,7 +221,7 @@ def _in_relax(rank: int) -> Any:
             merged = [weight[0] * weight[1], 1, *weight[2:]]
             args = [args[0], relax.op.reshape(args[1], merged)]
         dtypes = {str(arg.struct_info.dtype) for arg in args}
-        if s["data_layout"] not in plain or len(dtypes) > 1:
+        if s["data_layout"] not in plain or len(weight) != rank + 2 or len(dtypes) > 1:
             return relax.op.make_call(f"relay.nn.conv{rank}d", *args, **s)
         return getattr(relax.op.nn, f"conv{rank}d")(
             args[0],
