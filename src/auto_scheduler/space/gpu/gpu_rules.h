@@ -63,9 +63,6 @@ void FillTilesAhead(State* state);
  *        an odd multiple of a copy's lanes: copies stay aligned, and rows spread over the banks.
  */
 void PadRowsAcrossThreads(State* state);
-/*! \brief Elements of a tile in shared memory with the padding of PadRowsAcrossThreads, of which it
- *         has `elements` without. */
-int64_t PaddedElements(const State& state, int stage_id, int64_t elements);
 /*!
  * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
  *        by a loop cannot be kept in registers.
