@@ -4,8 +4,9 @@
 
 Operators of networks, all sketches of each, points that meet the constraints. At small sizes a
 program runs in the emulator, which reports races and accesses out of bounds, and its result is
-compared with the unscheduled program's. At sizes of networks it is compiled by NVRTC; a program that spills
-registers, or takes more shared memory than a block can have, counts as refused. No GPU is needed.
+compared with the unscheduled program's. At sizes of networks it is compiled by NVRTC; a program
+that spills registers, or takes more shared memory than a block can have, counts as refused. No GPU
+is needed.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _depthwise_stride(size: int, channels: int, window: int, stride: int, dtype:
 def _conv_nchw(batch: int, size: int, cin: int, cout: int, window: int, dtype: str) -> Tensors:
     data = te.placeholder((batch, cin, size, size), dtype, name="data")
     weight = te.placeholder((cout, cin, window, window), dtype, name="weight")
-    return [data, weight, topi.nn.conv2d_nchw(data, weight, 1, window // 2, 1)]
+    return [data, weight, topi.nn.conv2d_nchw(data, weight, 1, window // 2, 1, "float32")]
 
 
 def _transposed_product(batch: int, n: int, m: int, k: int, a_first: bool, dtype: str) -> Tensors:
