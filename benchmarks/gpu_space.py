@@ -343,11 +343,6 @@ WORKLOADS: list[tuple[str, Callable[[], Tensors], Callable[[], Tensors]]] = [
         lambda: _unary(lambda x: topi.nn.l2_normalize(x, 1e-6, 1), 6, 72),
         lambda: _unary(lambda x: topi.nn.l2_normalize(x, 1e-6, 1), 512, 768),
     ),
-    (
-        "cumsum float32",
-        lambda: _unary(lambda x: topi.cumsum(x, 1), 4, 32),
-        lambda: _unary(lambda x: topi.cumsum(x, 1), 64, 1024),
-    ),
     ("softmax_wide float32", lambda: _softmax(3, 1000), lambda: _softmax(16, 50257)),
 ]
 

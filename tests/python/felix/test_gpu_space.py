@@ -231,6 +231,21 @@ def rectified_conv(size, channels_in, channels_out):
     return [data, weight, topi.nn.relu(topi.nn.conv2d_nhwc(data, weight, 1, 1))]
 
 
+def test_results_with_a_consumer_of_their_own_get_as_many_blocks_as_they_are():
+    data = te.placeholder((16, 2000), name="data")
+    sketches = make_sym_task([data, topi.argmax(data, 1)], TARGET).task.sketches
+    [sketch] = [s for s in sketches if " ".join(s.backbone) == "SP SP AN FSP AN CA FU AN"]
+    e = Extents(sketch)
+    # Results of a block are one knob, threads that share a sum another.
+    e.check(e.threads["blockIdx.x"][-1], e.q(0))
+    e.check(e.threads["threadIdx.x"][0], e.sp(1, 0))
+    function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+    point = function.features.point({"sp_0_0": 1, "sp_1_0": 256})
+    row = np.expm1(function.features.rows(point[None])[0])
+    # All data is read, though the new pair is made before either of it is stored.
+    assert row[:, NAMES.index("memory_bytes")].max() >= 4 * 16 * 2000
+
+
 def split_sketches(task):
     return [sketch for sketch in task.sketches if "RF" in sketch.backbone]
 
