@@ -53,6 +53,7 @@ struct ComputeDAGNode::Derived {
   std::unique_ptr<const AccessAnalyzer> access;
   /*! \brief Steps that shape the DAG, as records, to the DAG that they make. */
   std::unordered_map<std::string, ComputeDAG> with_steps;
+  std::unordered_map<std::string, std::shared_ptr<const void>> remembered;
 };
 
 std::shared_ptr<ComputeDAGNode::Derived> ComputeDAGNode::NothingDerived() {
@@ -80,6 +81,19 @@ const AccessAnalyzer& ComputeDAGNode::access() const {
     derived_->access = std::make_unique<const AccessAnalyzer>(ops, OutputOpsOf(tensors));
   }
   return *derived_->access;
+}
+
+std::shared_ptr<const void> ComputeDAGNode::RememberAny(
+    const std::string& key, const std::function<std::shared_ptr<const void>()>& make) const {
+  {
+    std::lock_guard<std::mutex> lock(derived_->mutex);
+    auto found = derived_->remembered.find(key);
+    if (found != derived_->remembered.end()) return found->second;
+  }
+  // Two threads may both make it; the first to be done is kept.
+  std::shared_ptr<const void> made = make();
+  std::lock_guard<std::mutex> lock(derived_->mutex);
+  return derived_->remembered.emplace(key, std::move(made)).first->second;
 }
 
 Array<te::Operation> ComputeDAG::OutputOps() const { return OutputOpsOf(get()->tensors); }

@@ -4,6 +4,7 @@
 #include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
+#include <tvm/expr/substitute.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -348,10 +349,15 @@ class Reader : public StmtExprVisitor {
     return strides;
   }
 
+  // Reductions of pairs have their new values before either is stored.
+  void VisitStmt_(const LetStmtNode* op) override {
+    values_.Set(op->var, Substitute(op->value, values_));
+    VisitStmt(op->body);
+  }
   void VisitStmt_(const BufferStoreNode* op) override {
     StoreInfo store;
     store.buffer = BufferId(op->buffer);
-    store.value = op->value;
+    store.value = values_.empty() ? op->value : Substitute(op->value, values_);
     const std::vector<LoopRef> around = loops_;
     if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
       // Virtual threads share it, so a copy that is the same for all of them is made once.
@@ -368,7 +374,7 @@ class Reader : public StmtExprVisitor {
     store.cut_axes = cut_axes_;
     std::vector<AccessInfo>& accesses = store.accesses;
     accesses.push_back({store.buffer, AccessType::kWrite, {SimplifyAll(op->indices)}, {}, {}, {}});
-    PostOrderVisit(op->value, [&](const ObjectRef& node) {
+    PostOrderVisit(store.value, [&](const ObjectRef& node) {
       const auto* load = node.as<BufferLoadNode>();
       if (!load) return;
       int id = BufferId(load->buffer);
@@ -581,6 +587,8 @@ class Reader : public StmtExprVisitor {
   std::unordered_map<int, Tile> tiles_;  // by buffer
   /*! \brief Memory of its own whose buffer is not known yet. */
   std::unordered_set<const VarNode*> allocated_;
+  /*! \brief What variables of the statements around stand for. */
+  Map<Var, PrimExpr> values_;
   std::vector<LoopRef> loops_;
   ReboundThreads rebound_;
   int kernel_ = -1, num_kernels_ = 0;

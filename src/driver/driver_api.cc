@@ -92,6 +92,7 @@ Array<Pass> LowerPasses(bool simple_mode) {
   passes.push_back(pass::InjectPrefetch());
   passes.push_back(pass::StorageFlatten(kCacheLineBytes, check_bounds));
   passes.push_back(pass::BF16Legalize());
+  passes.push_back(pass::WidenIndex(/*only_large=*/true));
   passes.push_back(pass::NarrowDataType(kIndexBits));
   passes.push_back(pass::Simplify());
   AddUserPasses(ctx, 1, &passes);

@@ -2,13 +2,13 @@
  * \file sketch.cc
  * \brief Symbolic sketches: generation, lowering, and the way to and from concrete states.
  */
+#include <tvm/auto_scheduler/knobs.h>
 #include <tvm/auto_scheduler/measure.h>
 #include <tvm/auto_scheduler/search_space.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
 #include <tvm/felix/sketch.h>
 #include <tvm/runtime/registry.h>
-#include <tvm/te/schedule_pass.h>
 
 #include <sstream>
 #include <string>
@@ -20,6 +20,8 @@ namespace tvm {
 namespace felix {
 
 using auto_scheduler::Candidate;
+using auto_scheduler::FillKnobs;
+using auto_scheduler::LowerForAnalysis;
 using auto_scheduler::ProgramMeasurer;
 using auto_scheduler::Replay;
 using auto_scheduler::SearchSpace;
@@ -27,33 +29,6 @@ using auto_scheduler::SpaceOptions;
 using auto_scheduler::SplitStepNode;
 using auto_scheduler::Step;
 using auto_scheduler::WithLengths;
-
-State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context,
-                const std::string& space_name) {
-  const SearchSpace& space = SearchSpace::Get(task->target, space_name);
-  Array<Step> steps;
-  for (const Step& step : state->transform_steps) {
-    const auto* split = step.as<SplitStepNode>();
-    if (split == nullptr) {
-      steps.push_back(step);
-      continue;
-    }
-    const int64_t free_lengths = space.FreeLengths(task, state->transform_steps, steps.size());
-    TVM_CHECK(free_lengths > 0 ||
-                  (split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr),
-              ScheduleError)
-        << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << split->stage_id
-        << " whose extent is not a number, so its tile sizes have no domain";
-    const PrimExpr domain = free_lengths > 0 ? PrimExpr(IntImm(DataType::Int(32), free_lengths))
-                                             : split->extent.value();
-    arith::SplitGroup group =
-        context.DefineSplitGroup(domain, static_cast<int>(split->lengths.size()));
-    Array<Optional<PrimExpr>> lengths;
-    for (const tir::SizeVar& knob : group->vars) lengths.push_back(PrimExpr(knob));
-    steps.push_back(WithLengths(split, lengths));
-  }
-  return Replay(task, steps);
-}
 
 namespace {
 
@@ -64,10 +39,10 @@ SymSketches Generate(const SearchTask& task, const SearchSpace& space,
   std::unordered_set<std::string> seen;
   for (const State& structure : space.Sketches(task, options)) {
     try {
-      State with_knobs = FillKnobs(task, structure, arith::VarContext::Make(), space.name());
+      State with_knobs = FillKnobs(task, structure, arith::VarContext::Make(), space);
       for (const State& completed : space.Complete(task, with_knobs, options)) {
         arith::VarContext context = arith::VarContext::Make();
-        State state = FillKnobs(task, completed, context, space.name());
+        State state = FillKnobs(task, completed, context, space);
         state = task->compute_dag.InferBound(state, &context);
         if (seen.insert(state.ToStr()).second) result.states.push_back(state);
       }
@@ -100,15 +75,9 @@ std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTas
                                                                  const State& state, bool symbolic,
                                                                  const std::string& space) {
   arith::VarContext context = arith::VarContext::Make();
-  State source = symbolic ? FillKnobs(task, state, context, space) : state;
-  auto [schedule, args] =
-      task->compute_dag.ApplySteps(source->transform_steps, task->layout_rewrite_option);
-  te::Schedule normalized = schedule.normalize_for_feature_extraction();
-  Map<te::IterVar, Range> bounds = te::InferBound(normalized, context);
-  te::Stmt body = te::ScheduleOps(normalized, bounds);
-  Array<ObjectRef> params;
-  for (const te::Tensor& arg : args) params.push_back(arg);
-  return {te::SchedulePostProcToPrimFunc(params, body), context};
+  const State source =
+      symbolic ? FillKnobs(task, state, context, SearchSpace::Get(task->target, space)) : state;
+  return {LowerForAnalysis(task, source, context), context};
 }
 
 Array<String> ExtractBackbone(const State& state) {

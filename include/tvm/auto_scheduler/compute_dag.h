@@ -8,6 +8,7 @@
 #include <tvm/auto_scheduler/loop_state.h>
 #include <tvm/te/schedule.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -125,8 +126,18 @@ class ComputeDAGNode : public Object {
 
   /*! \brief Access analysis of `ops`, made on first use. */
   const AccessAnalyzer& access() const;
+  /*! \brief What `make` finds out about the DAG: of each key made on first use, and kept with it.
+   */
+  template <typename T>
+  std::shared_ptr<const T> Remember(const std::string& key,
+                                    const std::function<std::shared_ptr<const T>()>& make) const {
+    return std::static_pointer_cast<const T>(
+        RememberAny(key, [&make]() -> std::shared_ptr<const void> { return make(); }));
+  }
 
  private:
+  std::shared_ptr<const void> RememberAny(
+      const std::string& key, const std::function<std::shared_ptr<const void>()>& make) const;
   friend class ComputeDAG;
   struct Derived;
   static std::shared_ptr<Derived> NothingDerived();

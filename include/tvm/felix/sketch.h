@@ -39,15 +39,6 @@ SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
                                    const std::string& space = "felix");
 
 /*!
- * \brief `state` with new knobs sp_{g}_{j} of `context` for the lengths of its g-th split.
- *
- * The knobs range over the divisors of the extent, which must be a literal, or where the search
- * space says so over powers of two that need not divide it.
- */
-State FillKnobs(const SearchTask& task, const State& state, const arith::VarContext& context,
-                const std::string& space = "felix");
-
-/*!
  * \brief The program of a state before buffers are flattened.
  * \param symbolic Lower with fresh knobs instead of the lengths in the state.
  * \return The function, and what is known of its knobs.

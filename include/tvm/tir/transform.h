@@ -215,8 +215,10 @@ Pass LowerIntrin();
  *
  * Needs: flat accesses. Guarantees: every loop variable and index is int64; parameters keep their
  * type and are cast where used.
+ *
+ * \param only_large Leave functions alone all of whose buffers have elements that 32 bits number.
  */
-Pass WidenIndex();
+Pass WidenIndex(bool only_large = false);
 
 /*! \brief Functions without a target get this one as their attribute `target`. */
 Pass BindTarget(const Target& target);

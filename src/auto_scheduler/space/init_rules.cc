@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,9 +30,27 @@ class FillTileSize final : public RandomRule {
       : max_innermost_(max_innermost), space_(space) {}
   const char* Name() const final { return "fill tile size"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
-    const Array<Step> open = (*state)->transform_steps;
+    // Lengths are drawn in no time, where a replay and the extents of loops take milliseconds.
+    constexpr int kMaxTries = 16;
+    for (int tries = 0; tries < (space_ == nullptr ? 1 : kMaxTries); ++tries) {
+      const std::optional<Array<Step>> steps = Fill(task, (*state)->transform_steps, random);
+      if (!steps) return false;
+      if (space_ != nullptr) {
+        State filled = *state;
+        filled.CopyOnWrite()->transform_steps = *steps;
+        if (!space_->LengthsFit(task, filled)) continue;
+      }
+      if (!steps->same_as((*state)->transform_steps)) *state = Replay(task, *steps);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  /*! \brief `open` with all lengths; none if they would have to divide what is not known. */
+  std::optional<Array<Step>> Fill(const SearchTask& task, const Array<Step>& open,
+                                  std::mt19937* random) const {
     Array<Step> steps = open;
-    bool changed = false;
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto* split = steps[i].as<SplitStepNode>();
       if (split == nullptr ||
@@ -39,7 +58,6 @@ class FillTileSize final : public RandomRule {
                       [](const Optional<PrimExpr>& length) { return length.defined(); })) {
         continue;
       }
-      changed = true;
       const int n_lengths = static_cast<int>(split->lengths.size());
       const int64_t free = space_ == nullptr ? 0 : space_->FreeLengths(task, open, i);
       if (free > 0) {
@@ -48,15 +66,13 @@ class FillTileSize final : public RandomRule {
       }
       const int64_t* extent =
           split->extent.defined() ? tir::as_const_int(split->extent.value()) : nullptr;
-      if (extent == nullptr) return false;
+      if (extent == nullptr) return std::nullopt;
       steps.Set(i,
                 WithLengths(split, SampleSplitLengths(*extent, n_lengths, max_innermost_, random)));
     }
-    if (changed) *state = Replay(task, steps);
-    return true;
+    return steps;
   }
 
- private:
   int max_innermost_;
   const SearchSpace* space_;
 };

@@ -8,6 +8,7 @@
 #include <tvm/runtime/registry.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -106,6 +107,7 @@ class Flattener final : public StmtExprMutator {
       compact = analyzer_.Simplify(compact * extents[i - 1]);
     }
     layout.strides = Array<PrimExpr>(strides);
+    size = Countable(size);
     layout.flat = Buffer(buffer->data, buffer->dtype, {size}, {}, PrimExpr(), buffer->name,
                          cache_line_bytes_);
     layouts_[buffer.get()] = layout;
@@ -140,6 +142,18 @@ class Flattener final : public StmtExprMutator {
     PrimExpr product = make_const(extents.empty() ? DataType::Int(32) : extents[0].dtype(), 1);
     for (const PrimExpr& extent : extents) product = product * extent;
     return analyzer_.Simplify(product);
+  }
+
+  /*! \brief A number of elements, in 64 bits where it is known and does not fit fewer. */
+  static PrimExpr Countable(const PrimExpr& size) {
+    const PrimExpr wide = Wide(size);
+    const int64_t* known = as_const_int(wide);
+    return known != nullptr && *known > std::numeric_limits<int32_t>::max() ? wide : size;
+  }
+  static PrimExpr Wide(const PrimExpr& size) {
+    // Products of literals that would overflow are left as they are.
+    if (const auto* product = size.as<MulNode>()) return mul(Wide(product->a), Wide(product->b));
+    return cast(DataType::Int(64), size);
   }
 
   static Stmt WithBound(const Var& data, const PrimExpr& size, const Stmt& body) {
@@ -369,8 +383,8 @@ class Flattener final : public StmtExprMutator {
     if (!buffer->strides.empty() && ndim != 0) size = strides[0] * buffer->shape[0];
     layout.strides = Array<PrimExpr>(strides);
     if (!is_zero(buffer->elem_offset)) layout.offset = buffer->elem_offset;
-    layout.flat = Buffer(buffer->data, buffer->dtype, {size}, {}, PrimExpr(), buffer->name,
-                         buffer->data_alignment);
+    layout.flat = Buffer(buffer->data, buffer->dtype, {Countable(size)}, {}, PrimExpr(),
+                         buffer->name, buffer->data_alignment);
     return layouts_.emplace(buffer.get(), layout).first->second;
   }
 

@@ -6,6 +6,8 @@
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
 
+#include <limits>
+
 #include "index_mutator.h"
 #include "pass_common.h"
 
@@ -173,13 +175,30 @@ class IndexWidener final : public IndexMutator {
   std::unordered_map<const VarNode*, Var> vars_;
 };
 
+/*! \brief Whether some buffer that is accessed has elements that 32 bits cannot number. */
+bool HasLargeBuffer(const Stmt& body) {
+  bool found = false;
+  auto look_at = [&found](const Buffer& buffer) {
+    PrimExpr elements = IntImm(kWide, 1);
+    // Extents of 32 bits may be products that do not fit these.
+    for (const PrimExpr& extent : buffer->shape) elements = mul(elements, Widen(extent));
+    const int64_t* known = as_const_int(elements);
+    found = found || (known != nullptr && *known > std::numeric_limits<int32_t>::max());
+  };
+  PostOrderVisit(body, [&look_at](const ObjectRef& node) {
+    if (const auto* load = node.as<BufferLoadNode>()) look_at(load->buffer);
+    if (const auto* store = node.as<BufferStoreNode>()) look_at(store->buffer);
+  });
+  return found;
+}
+
 }  // namespace
 
 namespace transform {
 
-Pass WidenIndex() {
-  return BodyPass("tir.WidenIndex", [](const PrimFunc& func, const PassContext&) {
-    return IndexWidener()(func->body);
+Pass WidenIndex(bool only_large) {
+  return BodyPass("tir.WidenIndex", [only_large](const PrimFunc& func, const PassContext&) {
+    return only_large && !HasLargeBuffer(func->body) ? func->body : IndexWidener()(func->body);
   });
 }
 

@@ -250,3 +250,29 @@ def test_exported_library_holds_the_kernel(tmp_path):
     a, b, c = tvm.nd.array(random(64)), tvm.nd.array(random(64)), tvm.nd.empty((64,))
     tvm.runtime.load_module(path)["main"](a, b, c)
     np.testing.assert_array_equal(c.numpy(), a.numpy() + b.numpy())
+
+
+def test_elements_that_32_bits_cannot_number():
+    # Pages that nobody touches take no memory.
+    rows, columns = 3, 1 << 30
+    A = te.placeholder((rows, columns), "int8", name="A")
+    B = te.compute((rows,), lambda i: A[i, columns - 1 - i] + tvm.tir.const(1, "int8"), name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], thread_x)
+    a = np.zeros((rows, columns), "int8")
+    a[range(rows), columns - 1 - np.arange(rows)] = [5, 6, 7]
+    result = tvm.nd.empty((rows,), "int8")
+    tvm.build(s, [A, B], target=emulated("cuda"))(tvm.nd.from_dlpack(a), result)
+    np.testing.assert_array_equal(result.numpy(), [6, 7, 8])
+
+
+@pytest.mark.parametrize("rows", [50000, 60000])
+def test_kernels_of_cuda_index_large_arrays_in_64_bits(rows):
+    A = te.placeholder((rows, 40000), "int8", name="A")
+    B = te.compute(A.shape, lambda i, j: -A[i, j], name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(s[B].fuse(*B.op.axis), 256)
+    s[B].bind(outer, block_x)
+    s[B].bind(inner, thread_x)
+    source = tvm.build(s, [A, B], target="cuda -arch=sm_80").imported_modules[0].get_source()
+    assert ("long long" in source) == (rows * 40000 >= 2**31)

@@ -16,6 +16,7 @@ PHASES = [
         "tir.InjectPrefetch",
         "tir.StorageFlatten",
         "tir.BF16Legalize",
+        "tir.WidenIndex",
         "tir.NarrowDataType",
         "tir.Simplify",
     ],

@@ -88,15 +88,19 @@ WORKLOADS = {
     "convolution_of_wide_rows": lambda: convolution(1, 16, 16, 32, 3, 1),
     "convolution_of_batch": lambda: convolution(16, 6, 16, 16, 3, 2),
     "tf32": lambda: product(32, 48, 40, "float32"),
+    "parts_with_bias": lambda: product(16, 32, 1024, "float16", out_type="float16"),
+    "parts_int8": lambda: product(16, 16, 1024, "int8", "int32"),
     "tf32_convolution": lambda: convolution(1, 16, 8, 16, 3, 1, "float32"),
 }
+# As above, but their features take seconds.
+SLOW = {"parts_of_convolution": lambda: convolution(1, 16, 128, 16, 3, 1)}
 TF32_TARGET = f"{TARGET} -allow_tf32=1"
 
 
 @functools.cache
 def task_of(name):
     target = TF32_TARGET if name.startswith("tf32") else TARGET
-    return make_sym_task(WORKLOADS[name](), target).task
+    return make_sym_task((WORKLOADS | SLOW)[name](), target).task
 
 
 def tensor_core_sketches(task):
@@ -149,6 +153,33 @@ def test_a_product_has_two_structures_on_tensor_cores():
     assert groups == [64 // 16, 64 // 16, 96 // 16, 8, 8]
 
 
+def test_parts_of_long_sums_are_shared_by_blocks():
+    task = task_of("parts_with_bias")
+    *_, parts = tensor_core_sketches(task)
+    assert "RF" in parts.backbone
+    # Parts and steps of 16, then rows and columns of fragments.
+    groups = [int(group.extent_expr) for group in parts.context.split_groups]
+    assert groups[:3] == [1024 // 16, 16 // 16, 32 // 16]
+    # Short sums, results enough for all multiprocessors, and steps that cannot be cut, have none.
+    for shape in ((64, 64, 512), (512, 512, 1024), (64, 64, 1040)):
+        sketches = make_sym_task(product(*shape, "float16"), TARGET).task.sketches
+        assert len([s for s in sketches if {"FXS", "RF"} <= set(s.backbone)]) == 0
+
+
+def test_the_model_of_a_device_prefers_parts_of_few_long_sums():
+    task = make_sym_task(product(64, 64, 4096, "float16"), TARGET).task
+    *whole, parts = tensor_core_sketches(task)
+
+    def best(sketch):
+        maker = SketchPerfFunc(sketch, MLPModelPLWrapper()).features
+        points = maker.config_maker.make(8, np.random.default_rng(0))
+        cycles = np.expm1(maker.rows(points)[..., NAMES.index("kernel_cycles")])
+        share = np.expm1(maker.rows(points)[..., NAMES.index("kernel_share")])
+        return (cycles * share).sum(1).min()
+
+    assert best(parts) < 0.3 * min(map(best, whole))
+
+
 @pytest.mark.parametrize(
     ("tensors", "target"),
     [
@@ -167,7 +198,9 @@ def test_what_does_not_suit_tensor_cores_has_plain_sketches_only(tensors, target
     assert task.sketches and tensor_core_sketches(task) == []
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize(
+    "name", [*WORKLOADS, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)]
+)
 def test_programs_compute_the_same_without_races(name):
     task = task_of(name).ansor_task
     inputs = inputs_of(task)
@@ -177,17 +210,19 @@ def test_programs_compute_the_same_without_races(name):
     expected = run_plain(task, used if is_tf32 else inputs).astype("float64")
     # Of operands that are rounded already, products are exact.
     tolerance = {"float16_sums": 3e-2, "bfloat16": 6e-2}.get(name, 1e-5 if is_tf32 else 4e-3)
-    for index in range(2):
+    for index in range(len(tensor_core_sketches(task_of(name)))):
         for point in points_of(name, index, 2):
             state = state_at(name, index, point)
             result = run_emulated(task, state, inputs).astype("float64")
             np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", ["float16", "float16_with_bias", "convolution_of_batch", "tf32"])
+@pytest.mark.parametrize(
+    "name", ["float16", "float16_with_bias", "convolution_of_batch", "tf32", "parts_int8"]
+)
 def test_features_equal_those_of_the_concrete_program(name):
     task = task_of(name)
-    for index in range(2):
+    for index in range(len(tensor_core_sketches(task))):
         function = perf_func(name, index)
         pack = function.features.pack
         for point in points_of(name, index, 3):

@@ -522,9 +522,12 @@ def LowerWarpMemory() -> Pass:
 # ---- for pipelines of one's own ---------------------------------------------------------------
 
 
-def WidenIndex() -> Pass:
-    """Loop variables and index arithmetic become int64."""
-    return _ffi_api.WidenIndex()
+def WidenIndex(only_large: bool = False) -> Pass:
+    """Loop variables and index arithmetic become int64.
+
+    With ``only_large``, in functions of buffers with more than 2^31 - 1 elements only.
+    """
+    return _ffi_api.WidenIndex(only_large)
 
 
 def ConvertForLoopsToSerial() -> Pass:

@@ -140,8 +140,14 @@ class SpreadReduction final : public SketchRule {
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     if (IsCacheWriteStage(state, stage_id)) return Condition::kSkip;
     const Stage& stage = state->stages[stage_id];
-    if (!HasReduceIter(stage) || !NeedsMultiLevelTiling(task, state, stage_id)) {
-      return Condition::kSkip;
+    if (!HasReduceIter(stage)) return Condition::kSkip;
+    if (!NeedsMultiLevelTiling(task, state, stage_id)) {
+      // Whose consumer runs over the results alone, would have as many of them in a block as
+      // threads share a sum.
+      return CrossThreadReduction::IsNeeded(task, state, stage_id) &&
+                     CommonLoops(task, state, stage_id) > 0
+                 ? Condition::kApply
+                 : Condition::kSkip;
     }
     auto [space, reduction] = CumulativeExtents(stage);
     const MachineFacts machine = task->Machine();

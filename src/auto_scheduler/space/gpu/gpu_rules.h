@@ -29,6 +29,17 @@ std::shared_ptr<const SketchRule> RuleSpreadReduction();
  *        multiprocessors idle; a second kernel, or the consumer's, adds the partial sums up.
  */
 std::shared_ptr<const SketchRule> RuleSplitReduction();
+/*!
+ * \brief Gives parts of a reduction's loop a stage of their own, which has an axis of parts more,
+ * in front, and computes what adds them up where its consumer computes an element, if it can.
+ * \param levels_inside Loops that the part of one block is cut into; their lengths stand in for
+ * open ones.
+ * \return The position of the new stage.
+ */
+int ComputePartsOf(const SearchTask& task, State* state, int stage_id, const Iterator& shared,
+                   int levels_inside);
+/*! \brief Whether a loop of so many trips can be cut by ComputePartsOf. */
+bool CanBeCut(int64_t extent, int levels_inside);
 
 /*!
  * \brief Computes products of matrices on tensor cores.
@@ -40,7 +51,7 @@ std::shared_ptr<const SketchRule> RuleSplitReduction();
  * sums of int32, and float32 where the target allows it to be rounded; rows, columns and steps are
  * multiples of a fragment's. A second structure fetches the next tile of the operands while the
  * present one is used: by asynchronous copies where the architecture has them, else through
- * registers.
+ * registers. Where few fragments have long sums, a third one gives blocks parts of the sums.
  */
 std::shared_ptr<const SketchRule> RuleTensorCores();
 /*! \brief Whether a stage is in a kernel that RuleTensorCores laid out. */
@@ -63,9 +74,6 @@ void FillTilesAhead(State* state);
  *        an odd multiple of a copy's lanes: copies stay aligned, and rows spread over the banks.
  */
 void PadRowsAcrossThreads(State* state);
-/*! \brief Elements of a tile in shared memory with the padding of PadRowsAcrossThreads, of which it
- *         has `elements` without. */
-int64_t PaddedElements(const State& state, int stage_id, int64_t elements);
 /*!
  * \brief Marks what a thread does with one tile to be written out, since an array that is indexed
  *        by a loop cannot be kept in registers.

@@ -2,6 +2,7 @@
  * \file gpu_space.cc
  * \brief The search spaces of graphics processors.
  */
+#include <tvm/auto_scheduler/knobs.h>
 #include <tvm/auto_scheduler/search_space.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
@@ -48,27 +49,6 @@ SketchRules GpuRules(const SpaceOptions& options, const SketchRules& reductions)
   return rules;
 }
 
-bool FillsTilesAhead(const State& state) {
-  const Array<Step>& steps = state->transform_steps;
-  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
-    const auto* pragma = step.as<PragmaStepNode>();
-    return pragma != nullptr &&
-           (pragma->pragma_type == "async_copy" || pragma->pragma_type == "double_buffer");
-  });
-}
-
-/*! \brief Tiles of an operand at a time: two where the next is filled while one is in use. */
-int64_t CopiesOf(const State& state, const Stage& tile, bool fills_ahead) {
-  if (!fills_ahead || tile->compute_at != ComputeAtKind::kIter) return 1;
-  const Stage& reader = state->stages[state.PositionOf(tile->attach_stage)];
-  int64_t trips = 1;
-  for (int i = 0; i <= tile->attach_iter; ++i) {
-    const Iterator& iter = reader->iters[i];
-    if (iter->iter_kind == IteratorKind::kReduction) trips *= iter.ConstExtent();
-  }
-  return std::min<int64_t>(trips, 2);
-}
-
 /*! \brief The space of Ansor. */
 class AnsorGpuSpace : public SearchSpace {
  public:
@@ -93,7 +73,6 @@ class AnsorGpuSpace : public SearchSpace {
   bool IsValid(const SearchTask& task, const State& state) const override {
     const HardwareParams& limits = task->hardware_params;
     int64_t shared_bytes = 0;
-    const bool fills_ahead = FillsTilesAhead(state);
     for (const Stage& stage : state->stages) {
       if (stage->op_type == StageKind::kPlaceholder ||
           stage->compute_at == ComputeAtKind::kInlined) {
@@ -113,11 +92,7 @@ class AnsorGpuSpace : public SearchSpace {
                         : true;
         if (!fits) return false;
       }
-      if (stage->scope == "shared") {
-        const int stage_id = state.PositionOf(stage->id);
-        shared_bytes += PaddedElements(state, stage_id, elements) * element_bytes *
-                        CopiesOf(state, stage, fills_ahead);
-      }
+      if (stage->scope == "shared") shared_bytes += elements * element_bytes;
     }
     return shared_bytes <= limits->max_shared_memory_per_block;
   }
@@ -189,8 +164,12 @@ class FelixGpuSpace final : public AnsorGpuSpace {
             {MutateFreeLength(this), 0.2}};
   }
 
+  bool LengthsFit(const SearchTask& task, const State& state) const final {
+    return StructureLimits::Of(task, state, *this)->Allow(state);
+  }
+  // What limits a program are its lengths, whatever made it.
   bool IsValid(const SearchTask& task, const State& state) const final {
-    return AnsorGpuSpace::IsValid(task, state) && FillsWarps(task, state);
+    return LengthsFit(task, state);
   }
 
   /*! \brief Threads that share a plain loop or a reduction, and lanes of a copy. */
@@ -221,20 +200,6 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   /*! \brief The number whose divisors are the powers of two up to a limit. */
   static int64_t PowersUpTo(int64_t limit) {
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, limit))));
-  }
-
-  /*! \brief Whether no kernel leaves lanes of a warp idle that has work for them. */
-  static bool FillsWarps(const SearchTask& task, const State& state) {
-    const int64_t warp_size = task->hardware_params->warp_size;
-    return std::all_of(state->stages.begin(), state->stages.end(), [&](const Stage& stage) {
-      if (stage->compute_at != ComputeAtKind::kRoot) return true;
-      int64_t threads = warp_size, trips = 1;
-      for (const Iterator& iter : stage->iters) {
-        trips *= iter.ConstExtent();
-        if (iter->annotation == IteratorAnnotation::kThreadX) threads = iter.ConstExtent();
-      }
-      return threads >= warp_size || trips <= 2 * warp_size;
-    });
   }
 
   // More threads than trips do nothing; but a loop that is shorter than a warp may be followed by a

@@ -24,11 +24,18 @@ constexpr int64_t kShortestReduction = 1024;
 constexpr int64_t kLargestWindow = 64;
 // Tiles of a row or a column use nothing twice, and have a structure of their own.
 constexpr int64_t kSmallestSide = 4;
-// Stand-ins for the lengths of the shared reduction, whose quotient is the number of parts.
-constexpr int kStandIn = 2;
 constexpr int kLevelsInside = 3;
 
 int64_t ExtentOf(const Iterator& iter) { return iter.ConstExtent(); }
+
+/*! \brief Whether a stage can be computed where its consumer computes one element. */
+bool CommonLoops(const SearchTask& task, const State& state, int stage_id, int consumer) {
+  const Stage& target = state->stages[consumer];
+  if (HasReduceIter(target) || IsTiled(target)) return false;
+  return CurrentDAG(task, state)
+      ->access()
+      .ElementWiseMatch(state->stages[stage_id]->op, target->op);
+}
 
 /*! \brief Position of the longest reduction among a stage's loops. */
 int LongestReduction(const Stage& stage) {
@@ -60,8 +67,7 @@ class SplitReduction final : public SketchRule {
           return iter->iter_kind == IteratorKind::kSpatial && ExtentOf(iter) >= kSmallestSide;
         });
     const int64_t shared = ExtentOf(stage->iters[LongestReduction(stage)]);
-    constexpr int64_t kDivisor = kStandIn * kStandIn * kStandIn * kStandIn;
-    const bool applies = space <= filling && sides >= 2 && shared % kDivisor == 0 &&
+    const bool applies = space <= filling && sides >= 2 && CanBeCut(shared, kLevelsInside) &&
                          reduction / shared <= kLargestWindow &&
                          AttrNames(stage, "auto_scheduler_no_split_at_inner").empty();
     return applies ? Condition::kApply : Condition::kSkip;
@@ -71,15 +77,7 @@ class SplitReduction final : public SketchRule {
     State result = state;
     const Iterator shared =
         state->stages[stage_id]->iters[LongestReduction(state->stages[stage_id])];
-    const Optional<PrimExpr> stand_in = PrimExpr(Integer(kStandIn));
-    const Array<Iterator> parts = result.split(
-        stage_id, shared, Array<Optional<PrimExpr>>(static_cast<size_t>(kLevelsInside), stand_in));
-    int partial = result.rfactor(stage_id, parts[0], 0, task->compute_dag);
-    const int whole = partial + 1;
-    const int consumer = SingleConsumer(task, result, whole);
-    if (consumer != -1 && CommonLoops(task, result, whole, consumer)) {
-      result.compute_at(whole, consumer, result->stages[consumer]->iters.back());
-    }
+    const int partial = ComputePartsOf(task, &result, stage_id, shared, kLevelsInside);
     result.cache_write(partial, "local", task->compute_dag);
     const int copied_out = partial + 1;
     std::vector<int> split_steps;
@@ -90,15 +88,6 @@ class SplitReduction final : public SketchRule {
   }
 
  private:
-  /*! \brief Whether a stage can be computed where its consumer computes one element. */
-  static bool CommonLoops(const SearchTask& task, const State& state, int stage_id, int consumer) {
-    const Stage& target = state->stages[consumer];
-    if (HasReduceIter(target) || IsTiled(target)) return false;
-    return CurrentDAG(task, state)
-        ->access()
-        .ElementWiseMatch(state->stages[stage_id]->op, target->op);
-  }
-
   /*! \brief Blocks (of the parts too), virtual threads, threads, steps, registers. */
   static void Tile(State* state, int stage_id, std::vector<int>* split_steps) {
     constexpr int kLevelsOfSpace = 5, kRegisterLevel = 3;
@@ -153,6 +142,32 @@ class SplitReduction final : public SketchRule {
 };
 
 }  // namespace
+
+namespace {
+
+// Stand-ins for the lengths of a shared reduction, whose quotient is the number of parts.
+constexpr int kStandIn = 2;
+
+}  // namespace
+
+bool CanBeCut(int64_t extent, int levels_inside) {
+  return extent % (kStandIn << levels_inside) == 0;
+}
+
+int ComputePartsOf(const SearchTask& task, State* state, int stage_id, const Iterator& shared,
+                   int levels_inside) {
+  const Array<Iterator> parts =
+      state->split(stage_id, shared,
+                   Array<Optional<PrimExpr>>(static_cast<size_t>(levels_inside),
+                                             Optional<PrimExpr>(PrimExpr(Integer(kStandIn)))));
+  const int partial = state->rfactor(stage_id, parts[0], 0, task->compute_dag);
+  const int whole = partial + 1;
+  const int consumer = SingleConsumer(task, *state, whole);
+  if (consumer != -1 && CommonLoops(task, *state, whole, consumer)) {
+    state->compute_at(whole, consumer, (*state)->stages[consumer]->iters.back());
+  }
+  return partial;
+}
 
 std::shared_ptr<const SketchRule> RuleSplitReduction() {
   return std::make_shared<SplitReduction>();

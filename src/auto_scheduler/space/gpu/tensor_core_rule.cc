@@ -187,12 +187,17 @@ std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
 /*! \brief Lays the loops of one product out. */
 class Layout {
  public:
-  /*! \param fills_ahead The pragma of copies that are made for the next trip; none if empty. */
-  Layout(const SearchTask& task, State state, const Product& product, std::string fills_ahead)
+  /*!
+   * \param fills_ahead The pragma of copies that are made for the next trip; none if empty.
+   * \param is_part Whether the product is of one part of its sums, whose loops are cut already.
+   */
+  Layout(const SearchTask& task, State state, const Product& product, std::string fills_ahead,
+         bool is_part)
       : task_(task),
         state_(std::move(state)),
         product_(product),
-        fills_ahead_(std::move(fills_ahead)) {}
+        fills_ahead_(std::move(fills_ahead)),
+        is_part_(is_part) {}
 
   /*!
    * \brief The product at `stage_id` in the blocks of `consumer`.
@@ -317,17 +322,17 @@ class Layout {
 
   /*! \return How many loops reduce at each of the two levels outside of fragments. */
   int TileProduct(int stage_id) {
-    Array<Iterator> outer, inner, space, order;
-    Iterator steps;
-    int reduction = 0;
+    Array<Iterator> outer, inner, space, reductions, order;
     for (const Iterator& iter : state_->stages[stage_id]->iters) {
-      if (iter->iter_kind != IteratorKind::kReduction) {
-        space.push_back(iter);
-        continue;
-      }
-      Iterator whole = iter;
-      if (reduction++ == product_.step_axis) {
-        Array<Iterator> parts = state_.fixed_split(stage_id, iter, product_.steps);
+      (iter->iter_kind == IteratorKind::kReduction ? reductions : space).push_back(iter);
+    }
+    Iterator steps;
+    // Of a part, the loops that its steps were cut into come last.
+    const auto n_whole = static_cast<int>(reductions.size()) - (is_part_ ? kLoopsOfPart : 0);
+    for (int i = 0; i < n_whole; ++i) {
+      Iterator whole = reductions[i];
+      if (!is_part_ && i == product_.step_axis) {
+        Array<Iterator> parts = state_.fixed_split(stage_id, whole, product_.steps);
         whole = parts[0];
         steps = parts[1];
       }
@@ -335,13 +340,18 @@ class Layout {
       outer.push_back(parts[0]);
       inner.push_back(parts[1]);
     }
+    if (is_part_) {
+      outer.push_back(reductions[n_whole]);
+      inner.push_back(reductions[n_whole + 1]);
+      steps = reductions[n_whole + 2];
+    }
     for (const Array<Iterator>& level : {outer, inner, space}) {
       for (const Iterator& iter : level) order.push_back(iter);
     }
     order.push_back(steps);
     state_.reorder(stage_id, order);
     state_.pragma(stage_id, state_->stages[stage_id]->iters.back(), "tensor_core");
-    return reduction;
+    return static_cast<int>(outer.size());
   }
 
   void Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
@@ -397,10 +407,14 @@ class Layout {
     state_.bind(stage_id, At(stage_id, 2), IteratorAnnotation::kThreadX);
   }
 
+  /*! \brief Loops outside and inside of shared memory's tiles, and the steps of fragments. */
+  static constexpr int kLoopsOfPart = 3;
+
   const SearchTask& task_;
   State state_;
   const Product& product_;
   std::string fills_ahead_;
+  bool is_part_;
   /*! \brief Steps that split the consumer's rows and columns of fragments. */
   int64_t row_split_ = -1, column_split_ = -1;
 };
@@ -428,14 +442,57 @@ class TensorCores final : public SketchRule {
     const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
     ICHECK(product.has_value());
     const int id = result->stages[stage_id]->id;
-    const bool is_async = task->Machine().compute_capability >= kAsyncCopiesFrom;
+    const std::string ahead =
+        task->Machine().compute_capability >= kAsyncCopiesFrom ? "async_copy" : "double_buffer";
     Result results;
-    for (const char* fills_ahead : {is_async ? "async_copy" : "double_buffer", ""}) {
-      const State made =
-          Layout(task, result, *product, fills_ahead).Apply(stage_id, consumer, copies);
+    for (const std::string& fills_ahead : {ahead, std::string()}) {
+      const State made = Layout(task, result, *product, fills_ahead, /*is_part=*/false)
+                             .Apply(stage_id, consumer, copies);
       results.emplace_back(made, made.PositionOf(id) - 1);
     }
+    if (NeedsParts(task, state, stage_id)) {
+      if (auto parts = OfParts(task, state, stage_id, ahead)) results.push_back(*parts);
+    }
     return results;
+  }
+
+ private:
+  // Elements of a warp's fragments, above which its operands are read from shared memory often
+  // enough, and the warps that a multiprocessor wants.
+  static constexpr int64_t kElementsOfWarp = 512;
+  static constexpr int64_t kWarpsOfMultiprocessor = 4;
+  // Below this, a second kernel takes longer than what the first one saves.
+  static constexpr int64_t kShortestReduction = 1024;
+  /*! \brief Loops of one part outside of fragments. */
+  static constexpr int kLevelsInside = 2;
+
+  /*! \brief Whether so few fragments have so long sums that blocks should share these. */
+  static bool NeedsParts(const SearchTask& task, const State& state, int stage_id) {
+    const auto [space, reduction] = CumulativeExtents(state->stages[stage_id]);
+    return space != -1 && reduction >= kShortestReduction &&
+           space <= kElementsOfWarp * kWarpsOfMultiprocessor * task->Machine().num_cores;
+  }
+
+  /*! \brief The structure in which blocks have parts of the sums, which a second kernel adds up. */
+  static std::optional<Result::value_type> OfParts(const SearchTask& task, State state,
+                                                   int stage_id, const std::string& ahead) {
+    const std::optional<Product> product = ProductOf(task, state->stages[stage_id]);
+    int reduction = 0;
+    Iterator sum;
+    for (const Iterator& iter : state->stages[stage_id]->iters) {
+      if (iter->iter_kind != IteratorKind::kReduction) continue;
+      if (reduction++ == product->step_axis) sum = iter;
+    }
+    if (!CanBeCut(sum.ConstExtent() / product->steps, kLevelsInside)) return std::nullopt;
+    const Array<Iterator> steps = state.fixed_split(stage_id, sum, product->steps);
+    const int partial = ComputePartsOf(task, &state, stage_id, steps[0], kLevelsInside);
+    state.cache_write(partial, "local", task->compute_dag);
+    const std::optional<Product> of_part = ProductOf(task, state->stages[partial]);
+    if (!of_part) return std::nullopt;
+    const int id = state->stages[partial]->id;
+    const State made = Layout(task, state, *of_part, ahead, /*is_part=*/true)
+                           .Apply(partial, partial + 1, /*copies=*/true);
+    return Result::value_type(made, made.PositionOf(id) - 1);
   }
 };
 

@@ -274,45 +274,6 @@ void PadRowsAcrossThreads(State* state) {
   }
 }
 
-int64_t PaddedElements(const State& state, int stage_id, int64_t elements) {
-  const Array<Step>& steps = state->transform_steps;
-  const FollowStorageAlignStepNode* pads = nullptr;
-  for (const Step& step : steps) {
-    const auto* found = step.as<FollowStorageAlignStepNode>();
-    if (found != nullptr && found->stage_id == stage_id) pads = found;
-  }
-  if (pads == nullptr) return elements;
-  const auto* split = steps[pads->src_step_id].as<SplitStepNode>();
-  const int64_t lanes = LiteralOr(split->lengths.back(), 1);
-  const Stage& tile = state->stages[stage_id];
-  const Stage& reader = state->stages[state.PositionOf(tile->attach_stage)];
-  const auto* compute = reader->op.as<te::ComputeOpNode>();
-  std::vector<te::IterVar> axes(compute->axis.begin(), compute->axis.end());
-  axes.insert(axes.end(), compute->reduce_axis.begin(), compute->reduce_axis.end());
-  std::vector<int64_t> inside(axes.size(), 1);
-  for (size_t i = tile->attach_iter + 1; i < reader->iters.size(); ++i) {
-    for (const LoopPart& part : reader->iters[i]->parts) {
-      inside[part->axis] *= LiteralOr(part->extent, 1);
-    }
-  }
-  int64_t row = 1;
-  tir::PostOrderVisit(compute->body[0], [&](const ObjectRef& node) {
-    const auto* load = node.as<tir::ProducerLoadNode>();
-    if (load == nullptr || !Downcast<te::Tensor>(load->producer)->op.same_as(tile->op)) return;
-    row = 1;
-    for (size_t d = pads->dim + 1; d < load->indices.size(); ++d) {
-      int64_t extent = 1;
-      for (size_t k = 0; k < axes.size(); ++k) {
-        const bool moves = tir::UsesVar(
-            load->indices[d], [&](const tir::VarNode* used) { return used == axes[k]->var.get(); });
-        if (moves) extent += inside[k] - 1;
-      }
-      row *= extent;
-    }
-  });
-  return row % (2 * lanes) == 0 ? elements + elements / row * lanes : elements;
-}
-
 void UnrollRegisterTiles(const SearchTask& task, State* state) {
   // Small windows are written out like tiles.
   constexpr int64_t kWindow = 32;
