@@ -62,7 +62,7 @@ std::vector<Constraint> ProcessorConstraints(const LoopProgram& program,
 
 /*! \brief The columns of processors: register tile, loads, caches, cores. */
 FeatureGroup ProcessorFeatures();
-/*! \brief Columns that only the bound reads: visits of register tiles, last tiles, pieces of data. */
+/*! \brief Columns that only the bound reads: visits of register tiles, last tiles, pieces. */
 FeatureGroup BoundFeatures();
 
 }  // namespace auto_scheduler

@@ -52,8 +52,8 @@ bool MovesWithLast(const te::ComputeOpNode* compute, const tir::Var& axis, const
 double StepSlots(int64_t height, int64_t vectors) {
   // Accumulators below which the latency of multiply-adds shows.
   constexpr int64_t kHideLatency = 8;
-  // As many loads as multiply-adds are issued at a time, and they overlap as the bound of the search
-  // has it (felix.bound): where both fill the ports, neither is as fast as alone.
+  // As many loads as multiply-adds are issued at a time, and they overlap as the bound of the
+  // search has it (felix.bound): where both fill the ports, neither is as fast as alone.
   const auto sums = static_cast<double>(std::max(height * vectors, kHideLatency));
   const auto loads = static_cast<double>(height + vectors);
   const double issued = std::pow(std::pow(sums, 4) + std::pow(loads, 4), 0.25);
