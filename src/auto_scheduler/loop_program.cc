@@ -5,6 +5,7 @@
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -288,6 +289,17 @@ class Reader : public StmtExprVisitor {
     const auto* less = guard.as<LTNode>();
     if (less == nullptr) return;
     const PrimExpr index = analyzer().Simplify(less->a);
+    for (const LoopRef& loop : loops_) {
+      if (!loop->var.same_as(index) || !is_zero(loop->min)) continue;
+      // With numbers for the knobs the loop is that short.
+      loop->extent = analyzer().Simplify(min(loop->extent, less->b));
+      return;
+    }
+    // What follows may ask for no more than this axis has, which is said once more then.
+    const bool is_known =
+        std::any_of(cut_axes_.begin(), cut_axes_.end(),
+                    [&index](const CutAxis& cut) { return StructuralEqual()(cut.index, index); });
+    if (is_known) return;
     Map<Var, PrimExpr> first;
     for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
     const PrimExpr inside = analyzer().Simplify(less->b - Substitute(index, first));
@@ -319,7 +331,14 @@ class Reader : public StmtExprVisitor {
 
   void Realize(const Buffer& buffer, const Array<Range>& bounds) {
     RealizeInfo info{BufferId(buffer), loops_, {}, kernel_};
-    for (const Range& bound : bounds) info.extents.push_back(GreatestExtent(bound->extent));
+    for (size_t d = 0; d < bounds.size(); ++d) {
+      PrimExpr extent = GreatestExtent(bounds[d]->extent);
+      // Of a whole buffer last tiles ask for no more than there is; lowering with numbers knows.
+      if (loops_.empty() && as_const_int(extent) == nullptr) {
+        extent = analyzer().Simplify(min(extent, buffer->shape[d]));
+      }
+      info.extents.push_back(extent);
+    }
     info.strides = StridesOf(buffer, info.extents);
     if (rebound_ == ReboundThreads::kOnce && buffer.scope() == "shared") {
       Tile tile{info.loops, {}, info.extents};

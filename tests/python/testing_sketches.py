@@ -115,12 +115,20 @@ def sketches_of(task):
 
 def random_config(sketch, rng):
     """Random lengths whose product divides the extent of each split."""
+    splits = [step for step in sketch.transform_steps if hasattr(step, "lengths")]
+    return _random_lengths([(step.extent, step.lengths) for step in splits], rng)
+
+
+def random_knobs(context, rng):
+    """Random values of all knobs, also of those whose tiles need not divide their loop."""
+    return _random_lengths([(g.extent_expr, g.vars) for g in context.split_groups], rng)
+
+
+def _random_lengths(splits, rng):
     config = {}
-    for step in sketch.transform_steps:
-        if not hasattr(step, "lengths"):
-            continue
-        rest = int(step.extent)
-        names = [str(length.name) for length in step.lengths]
+    for extent, lengths in splits:
+        rest = int(extent)
+        names = [str(length.name) for length in lengths]
         for name in rng.sample(names, len(names)):
             size = rng.choice([d for d in range(1, rest + 1) if rest % d == 0])
             config[name] = size

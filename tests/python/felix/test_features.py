@@ -11,7 +11,7 @@ import pytest
 import testing_processors
 import tvm
 from testing_features import exponents, features_at, features_of_state
-from testing_sketches import make_task, random_config, sketches_of
+from testing_sketches import make_task, random_config, random_knobs, sketches_of
 from tvm import auto_scheduler, te, tir
 from tvm.auto_scheduler import _ffi_api
 from tvm.auto_scheduler.search_space import feature_version, learned_feature_names
@@ -48,10 +48,11 @@ def test_features_at_integer_points_equal_those_of_the_concrete_program(name):
     task = make_task(name)
     rng = random.Random(name)
     for sketch in sketches_of(task)[0]:
-        pack = pack_of(task, sketch)
+        func, context = ffi.generate_code_for_state(task, sketch, True)
+        pack = ffi.get_feature_pack(task, func, context)
         assert pack.n_features == len(NAMES)
         for _ in range(3):
-            config = random_config(sketch, rng)
+            config = random_knobs(context, rng)
             expected = concrete_features(task, sketch, config, pack)
             actual = features_at(pack, config, expected.shape)
             wrong = np.argwhere(~np.isclose(actual, expected, rtol=1e-5, atol=1e-5))

@@ -194,8 +194,10 @@ struct BoundFacts {
       arith::Analyzer& analyzer = *store.program.analyzer;
       const PrimExpr steps = ToReal(analyzer.Simplify(IndexExtent(cut.index, written_out)));
       const PrimExpr left = steps - (ToReal(cut.covered) - ToReal(cut.extent));
-      last_part = div(max(left, RealConst(1)), steps);
-      last_share = If(LT(cut.extent, cut.covered), div(steps, ToReal(cut.covered)));
+      // Some lengths leave nothing over.
+      const PrimExpr is_cut = LT(cut.extent, cut.covered);
+      last_part = Choose(is_cut, div(max(left, RealConst(1)), steps), RealConst(1));
+      last_share = If(is_cut, div(steps, ToReal(cut.covered)));
     }
     const CountOf count = [&](const AccessInfo& access, size_t i) {
       return Pieces(store, access, i);
