@@ -78,6 +78,34 @@ bool Strides(const AccessInfo& access, const Var& var) {
   return false;
 }
 
+/*! \brief Loads of one body. */
+struct TileLoads {
+  PrimExpr vectors = RealConst(0), scalars = RealConst(0);
+};
+
+/*! \brief What a body loads of an access of which it needs so many elements. */
+TileLoads LoadsOf(const StoreFacts& store, const RegisterTile& tile, const AccessInfo& access,
+                  const PrimExpr& elements) {
+  TileLoads out;
+  if (!tile.vector_var().defined() || !Mentions(access, tile.vector_var())) {
+    out.scalars = elements;
+    return out;
+  }
+  // Elements come in runs of one vector loop; with a loop of one trip they are scalars.
+  PrimExpr is_vector = IsMoreThanOne(tile.vector_length());
+  if (Strides(access, tile.vector_var())) {
+    // A load and an insertion each.
+    out.scalars = Choose(is_vector, RealConst(2) * elements, elements);
+    return out;
+  }
+  const int64_t lanes =
+      std::max(1, store.machine.vector_bytes / store.program.element_bytes(store.store.buffer));
+  const PrimExpr vectors = CeilDivReal(tile.vector_length(), lanes);
+  out.vectors = If(is_vector, div(elements, ToReal(tile.vector_length())) * vectors);
+  out.scalars = Choose(is_vector, RealConst(0), elements);
+  return out;
+}
+
 struct ProcessorFacts {
   explicit ProcessorFacts(const StoreFacts& store) {
     const RegisterTile tile(store.store);
@@ -89,21 +117,9 @@ struct ProcessorFacts {
     waste = div(vectors * RealConst(static_cast<double>(lanes)), ToReal(tile.vector_length()));
     for (const AccessInfo& access : store.store.accesses) {
       if (access.buffer == store.store.buffer) continue;  // stays in registers
-      PrimExpr elements = tile.At(access.touched);
-      if (tile.vector_var().defined() && Mentions(access, tile.vector_var())) {
-        // Elements come in runs of one vector loop; with a loop of one trip they are scalars.
-        PrimExpr is_vector = IsMoreThanOne(tile.vector_length());
-        if (Strides(access, tile.vector_var())) {
-          // A load and an insertion each.
-          broadcast = broadcast + Choose(is_vector, RealConst(2) * elements, elements);
-          continue;
-        }
-        PrimExpr in_vectors = div(elements, ToReal(tile.vector_length())) * vectors;
-        loaded = loaded + If(is_vector, in_vectors);
-        broadcast = broadcast + Choose(is_vector, RealConst(0), elements);
-      } else {
-        broadcast = broadcast + elements;
-      }
+      const TileLoads loads = LoadsOf(store, tile, access, tile.At(access.touched));
+      loaded = loaded + loads.vectors;
+      broadcast = broadcast + loads.scalars;
     }
     double work = 0;
     for (double count : store.op_counts) work += count;
@@ -154,29 +170,16 @@ PrimExpr TileVisits(const StoreInfo& store) {
 }
 
 /*!
- * \brief Loads of an access in one body, with an insertion for each element of a vector that comes
- *        from far apart.
- *
- * As `vectors_loaded` and `scalars_broadcast` have it, but of windows that move by several steps
- * only the elements that are read: the hull of four pixels with a stride of two is seven.
+ * \brief Elements of an access that one body needs: of windows that move by several steps those
+ *        that are read, and not their hull; that of four pixels with a stride of two is seven.
  */
-PrimExpr Loads(const StoreFacts& store, const RegisterTile& tile, const AccessInfo& access) {
-  PrimExpr places = RealConst(1);
+PrimExpr ElementsOf(const StoreFacts& store, const RegisterTile& tile, const AccessInfo& access) {
+  PrimExpr places = RealConst(static_cast<double>(access.indices.size()));
   for (const LoopRef& loop : store.store.loops) {
     if (loop->kind != ForKind::kUnrolled && loop->kind != ForKind::kVectorized) continue;
     if (Mentions(access, loop->var)) places = places * ToReal(loop->extent);
   }
-  const auto tuples = static_cast<double>(access.indices.size());
-  PrimExpr elements = min(tile.At(access.touched), RealConst(tuples) * places);
-  if (!tile.vector_var().defined() || !Mentions(access, tile.vector_var())) return elements;
-  PrimExpr is_vector = IsMoreThanOne(tile.vector_length());
-  if (Strides(access, tile.vector_var())) {
-    return Choose(is_vector, RealConst(2) * elements, elements);
-  }
-  const int64_t lanes =
-      std::max(1, store.machine.vector_bytes / store.program.element_bytes(store.store.buffer));
-  PrimExpr vectors = CeilDivReal(tile.vector_length(), lanes);
-  return Choose(is_vector, div(elements, ToReal(tile.vector_length())) * vectors, elements);
+  return min(tile.At(access.touched), places);
 }
 
 struct BoundFacts {
@@ -205,7 +208,9 @@ struct BoundFacts {
     l2_pieces = Traffic(store, store.machine.cache_bytes[1], count);
     l3_pieces = Traffic(store, store.machine.cache_bytes[2], count);
     for (const AccessInfo& access : store.store.accesses) {
-      if (access.buffer != store.store.buffer) loads = loads + Loads(store, tile, access);
+      if (access.buffer == store.store.buffer) continue;  // stays in registers
+      const TileLoads part = LoadsOf(store, tile, access, ElementsOf(store, tile, access));
+      loads = loads + part.vectors + part.scalars;
     }
   }
 
