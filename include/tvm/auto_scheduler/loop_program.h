@@ -72,6 +72,7 @@ struct StoreInfo {
   /*! \brief Part of the trips of all loops, float64, in which guards of the last tiles let it run;
    *         undefined where none is around it. */
   PrimExpr share;
+  /*! \brief The axes that those guards cut, outermost guard first. */
   std::vector<CutAxis> cut_axes;
   /*! \brief Number of the kernel that it belongs to, -1 on the host. */
   int kernel = -1;
