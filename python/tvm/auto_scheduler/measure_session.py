@@ -14,7 +14,13 @@ from tvm.target import Target
 from . import _ffi_api
 from .measure import LocalBuilder, LocalRunner, ProgramBuilder, ProgramMeasurer, ProgramRunner
 from .measure_callback import weakly
-from .measure_node import Candidate, LibraryCandidate, MeasureErrorNo, MeasureResult
+from .measure_node import (
+    BuildResult,
+    Candidate,
+    LibraryCandidate,
+    MeasureErrorNo,
+    MeasureResult,
+)
 from .measure_record import careful_file, library_records, load_records
 from .search_policy import SearchPolicy
 from .search_task import SearchTask
@@ -27,6 +33,11 @@ logger = logging.getLogger("auto_scheduler")
 # one is near it.
 MAX_CONFIRMED = 4
 _CLOSE = 1.25
+# Programs that brief measurements cannot tell apart: how far behind the best, and how many at most.
+_TIE = 1.03
+_MAX_TIED = 3
+# How often each program has its turn in a careful measurement.
+_TURNS = 5
 
 
 class Observer(Protocol):
@@ -117,7 +128,8 @@ class MeasureSession:
 
     Parameters
     ----------
-    builder, runner : by default LocalBuilder(), and a LocalRunner of a few short repeats.
+    builder, runner : by default LocalBuilder(), and a LocalRunner of a few short repeats. The
+        careful measurements of the latter are several such, of one of yours a single one.
     records : file to which each result is appended as soon as it is known; None keeps none.
 
     Attributes
@@ -138,11 +150,10 @@ class MeasureSession:
         listener = _ffi_api.PythonBasedMeasureCallback(weakly(self._take), None)
         builder = LocalBuilder() if builder is None else builder
         # Whether a program is worth more is seen in little time; who wins is decided carefully.
-        brief = LocalRunner(number=1, repeat=8, min_repeat_ms=2) if runner is None else runner
-        careful = LocalRunner(number=1, repeat=40, min_repeat_ms=2) if runner is None else runner
-        self.measurer = ProgramMeasurer(builder, brief, [listener])
-        again = _ffi_api.PythonBasedMeasureCallback(weakly(self._take_again), None)
-        self._careful = ProgramMeasurer(builder, careful, [again])
+        self._turns = _TURNS if runner is None else 1
+        if runner is None:
+            runner = LocalRunner(number=1, repeat=8, min_repeat_ms=2)
+        self.measurer = ProgramMeasurer(builder, runner, [listener])
         self.library_seconds: dict[str, float] = {}
         self.records = None if records is None else Path(records)
         self.n_measure = 0
@@ -156,7 +167,7 @@ class MeasureSession:
 
         Else the first candidates wait for them, seconds each.
         """
-        for part in (self.measurer.builder, self.measurer.runner, self._careful.runner):
+        for part in (self.measurer.builder, self.measurer.runner):
             if isinstance(part, (LocalBuilder, LocalRunner)):
                 part.pool.start()
 
@@ -172,34 +183,34 @@ class MeasureSession:
 
     def measure_library(self, tasks: Sequence[SearchTask]) -> None:
         """Measure the library's schedules of the tasks that have no such measurement yet."""
-        self.measure_again([LibraryCandidate(task) for task in self.without_library(tasks)])
+        candidates = [LibraryCandidate(task) for task in self.without_library(tasks)]
+        for candidate, program in zip(candidates, self.measurer.builder.build(candidates)):
+            self._measure_in_turns([candidate], [program])
 
     def without_library(self, tasks: Sequence[SearchTask]) -> list[SearchTask]:
         """The tasks of which the library's schedule was not measured yet."""
         return [task for task in tasks if str(task.workload_key) not in self.library_seconds]
 
     def measure_again(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Measure a few good programs carefully, one after the other.
+        """Measure a few good programs carefully, in turns.
 
-        Each result goes to the careful records beside the others as soon as it is known, and counts
-        as no measurement.
+        What slows the machine for some seconds so slows all of them. Results go to the careful
+        records beside the others, and count as no measurements.
 
         Returns
         -------
         Least seconds of each, infinite where it failed.
         """
-        results = self._careful.measure(list(candidates))
-        return [
-            _least_result(result).mean_cost if _is_valid(result) else math.inf for result in results
-        ]
+        candidates = list(candidates)
+        return self._measure_in_turns(candidates, self.measurer.builder.build(candidates))
 
     def confirm(
         self, task: SearchTask, found: Sequence[tuple[Candidate, float]]
     ) -> dict[int, float]:
-        """Measure the best program of a task again, and the next one if it was only lucky.
+        """Measure the best programs of a task again, and the next ones if they were only lucky.
 
         The least of many noisy figures is too small, and all the more of figures that are close, so
-        the library's schedule, which has one, is measured along with it once if it is near.
+        the library's schedule, which has one, is measured along with them once if it is near.
 
         Parameters
         ----------
@@ -214,14 +225,18 @@ class MeasureSession:
         seconds = [taken for _, taken in found]
         confirmed: dict[int, float] = {}
         while found and len(confirmed) < MAX_CONFIRMED:
-            best = min(range(len(found)), key=seconds.__getitem__)
+            order = sorted(range(len(found)), key=seconds.__getitem__)
+            best = seconds[order[0]]
             library = self.library_seconds.get(key, math.inf)
-            if best in confirmed or not seconds[best] <= _CLOSE * library:
+            if order[0] in confirmed or not best <= _CLOSE * library:
                 break
-            again = [found[best][0]]
-            if not confirmed and library < _CLOSE * seconds[best]:
+            tied = [i for i in order if i not in confirmed and seconds[i] <= _TIE * best]
+            tied = tied[: min(_MAX_TIED, MAX_CONFIRMED - len(confirmed))]
+            again = [found[i][0] for i in tied]
+            if not confirmed and library < _CLOSE * best:
                 again.append(LibraryCandidate(task))
-            confirmed[best] = seconds[best] = self.measure_again(again)[0]
+            for i, taken in zip(tied, self.measure_again(again)):
+                confirmed[i] = seconds[i] = taken
         return confirmed
 
     def restore(self, records: str | Path, policies: Mapping[str, Observer]) -> int:
@@ -276,7 +291,6 @@ class MeasureSession:
         """Flush, and end the worker processes; they start again when needed."""
         self.flush()
         self.measurer.close()
-        self._careful.close()
 
     def __enter__(self) -> MeasureSession:
         return self
@@ -293,14 +307,32 @@ class MeasureSession:
         for function in self.on_result:
             function(candidate, result)
 
-    def _take_again(self, policy: Any, candidate: Candidate, result: MeasureResult) -> None:
-        result = _least_result(result)
-        if isinstance(candidate, LibraryCandidate):
-            self._keep_library(candidate.workload_key, result)
-        if self.records is not None:
-            append_lines(careful_file(self.records), [candidate.record(result)])
-        for function in self.on_careful_result:
-            function(candidate, result)
+    def _measure_in_turns(
+        self, candidates: Sequence[Candidate], programs: Sequence[BuildResult]
+    ) -> list[float]:
+        """Least seconds of programs that were built; each result is recorded."""
+        runner = self.measurer.runner
+        results: list[list[MeasureResult]] = [[] for _ in candidates]
+        left = list(range(len(candidates)))
+        for _ in range(self._turns if candidates else 0):
+            turn = [candidates[i] for i in left], [programs[i] for i in left]
+            for i, result in zip(left, runner.run(*turn, on_result=lambda *_: None)):
+                results[i].append(result)
+            left = [i for i in left if _is_valid(results[i][-1])]
+            if not left:
+                break
+        least = [
+            _least_result(result, float(program.time_cost))
+            for result, program in zip(results, programs)
+        ]
+        for candidate, result in zip(candidates, least):
+            if isinstance(candidate, LibraryCandidate):
+                self._keep_library(candidate.workload_key, result)
+            if self.records is not None:
+                append_lines(careful_file(self.records), [candidate.record(result)])
+            for function in self.on_careful_result:
+                function(candidate, result)
+        return [result.mean_cost if _is_valid(result) else math.inf for result in least]
 
     def _keep_library(self, key: str, result: MeasureResult) -> None:
         self.library_seconds[key] = result.mean_cost if _is_valid(result) else math.inf
@@ -310,9 +342,13 @@ def _is_valid(result: MeasureResult) -> bool:
     return int(result.error_no) == MeasureErrorNo.NO_ERROR
 
 
-def _least_result(result: MeasureResult) -> MeasureResult:
-    """The fastest repeat alone: whatever disturbs a measurement makes it longer."""
-    if not _is_valid(result):
-        return result
-    least = [min(float(cost) for cost in result.costs)]
-    return MeasureResult(least, 0, None, result.all_cost, result.timestamp)
+def _least_result(results: Sequence[MeasureResult], build_seconds: float) -> MeasureResult:
+    """The fastest repeat of several measurements of a program; the failure, if one failed.
+
+    Whatever disturbs a measurement makes it longer.
+    """
+    if not _is_valid(results[-1]):
+        return results[-1]
+    least = min(float(cost) for result in results for cost in result.costs)
+    seconds = sum(float(result.all_cost) - build_seconds for result in results)
+    return MeasureResult([least], 0, None, build_seconds + seconds, results[-1].timestamp)

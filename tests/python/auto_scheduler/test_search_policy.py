@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 
 import pytest
 
@@ -10,6 +11,7 @@ from tvm.auto_scheduler import (
     BuildResult,
     MeasureInput,
     MeasureResult,
+    MeasureSession,
     ProgramBuilder,
     ProgramMeasurer,
     ProgramRunner,
@@ -17,7 +19,10 @@ from tvm.auto_scheduler import (
     SearchTask,
     TuningOptions,
     auto_schedule,
+    load_records,
+    measure_session,
 )
+from tvm.auto_scheduler.measure_record import careful_file
 
 
 class Compiled(ProgramBuilder):
@@ -183,3 +188,31 @@ def test_options_have_ansors_defaults():
     assert (float(options.builder.timeout), float(options.runner.timeout)) == (15, 10)
     assert (options.runner.number, options.runner.repeat) == (3, 1)
     assert float(options.runner.min_repeat_ms) == 100
+
+
+def test_good_programs_are_measured_again_in_turns(task, tmp_path, monkeypatch):
+    policy = Descending(task, [])
+    programs = [policy.split(length) for length in (2, 4, 8, 16)]
+    timed = []
+
+    class Disturbed(ProgramRunner):
+        """A neighbour makes all of the first turn slow; the last program never runs."""
+
+        def run(self, candidates, built, best_seconds=None, references=None, on_result=None):
+            positions = [programs.index(candidate) for candidate in candidates]
+            slower = 1 if timed else 2
+            timed.extend(positions)
+            return [
+                MeasureResult([slower * (4.0 - i), slower * (5.0 - i)], 0, None, 0.1, 1.0)
+                if i < 3
+                else MeasureResult([1e10], 4, "crashed", 0.1, 1.0)
+                for i in positions
+            ]
+
+    monkeypatch.setattr(measure_session, "LocalRunner", lambda **_: Disturbed())
+    records = tmp_path / "records.json"
+    with MeasureSession(Compiled(), records=records) as session:
+        assert session.measure_again(programs) == [4.0, 3.0, 2.0, math.inf]
+    assert timed == [0, 1, 2, 3] + 4 * [0, 1, 2]
+    kept = [(str(i.state), r.costs) for i, r in load_records(careful_file(records))]
+    assert kept == [(str(p.state), [c]) for p, c in zip(programs, [4.0, 3.0, 2.0, 1e10])]
