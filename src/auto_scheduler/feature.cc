@@ -37,12 +37,12 @@ using Rows = std::vector<std::vector<float>>;
  *
  * Most random programs do, and lowering them further would take most of the time.
  */
-bool ExceedsDevice(const HardwareParams& limits, const te::Schedule& schedule,
+bool ExceedsDevice(const MachineFacts& limits, const te::Schedule& schedule,
                    const Map<tir::IterVar, Range>& bounds) {
   for (const auto& [loop, range] : bounds) {
     const int64_t* extent = tir::as_const_int(range->extent);
     bool virtual_thread = std::string(loop->thread_tag).rfind("vthread", 0) == 0;
-    if (virtual_thread && extent && *extent > limits->max_vthread_extent) return true;
+    if (virtual_thread && extent && *extent > limits.max_vthread_extent) return true;
   }
   for (const te::Stage& stage : schedule->stages) {
     // What one stage reads is in memory all at once.
@@ -57,7 +57,7 @@ bool ExceedsDevice(const HardwareParams& limits, const te::Schedule& schedule,
       }
       shared_bytes += bytes;
     }
-    if (shared_bytes > limits->max_shared_memory_per_block) return true;
+    if (shared_bytes > limits.max_dynamic_shared_memory_per_block) return true;
   }
   return false;
 }
@@ -72,7 +72,7 @@ std::optional<tir::PrimFunc> LoopsOf(const SearchTask& task, const State& state,
   auto [schedule, args] = task->compute_dag.ApplySteps(state->transform_steps, layout);
   te::Schedule normalized = schedule.normalize_for_feature_extraction();
   Map<tir::IterVar, Range> bounds = te::InferBound(normalized);
-  if (gpu && ExceedsDevice(task->hardware_params, normalized, bounds)) return std::nullopt;
+  if (gpu && ExceedsDevice(task->Machine(), normalized, bounds)) return std::nullopt;
   te::Stmt body = te::ScheduleOps(normalized, bounds);
   Array<ObjectRef> params;
   for (const te::Tensor& arg : args) params.push_back(arg);
@@ -80,22 +80,22 @@ std::optional<tir::PrimFunc> LoopsOf(const SearchTask& task, const State& state,
 }
 
 /*! \brief Whether the kernels of a GPU program stay within the limits of a device. */
-bool FitsDevice(const HardwareParams& limits, const tir::PrimFunc& func) {
+bool FitsDevice(const MachineFacts& limits, const tir::PrimFunc& func) {
   namespace pass = tir::transform;
   constexpr int kCacheLineBytes = 64;
   // What makes memory, vectors and copies of virtual threads. Limits say nothing of indices, so
   // these stay as they are: simplifying them takes half of the time of a program's features.
   IRModule mod =
       transform::Sequential({pass::StorageFlatten(kCacheLineBytes, false),
-                             pass::VectorizeLoop(true, 8 * limits->vector_unit_bytes, 1),
+                             pass::VectorizeLoop(true, 8 * limits.vector_bytes, 1),
                              pass::InjectVirtualThread(), pass::StorageRewrite()},
                             "auto_scheduler.verify_gpu")(IRModule::FromExpr(func, "main"));
   return tir::VerifyGPUCode(
       Downcast<tir::PrimFunc>(mod->Lookup("main")),
-      {{"max_shared_memory_per_block", Integer(limits->max_shared_memory_per_block)},
-       {"max_local_memory_per_block", Integer(limits->max_local_memory_per_block)},
-       {"max_threads_per_block", Integer(limits->max_threads_per_block)},
-       {"max_vector_bytes", Integer(limits->vector_unit_bytes)}});
+      {{"max_shared_memory_per_block", Integer(limits.max_dynamic_shared_memory_per_block)},
+       {"max_local_memory_per_block", Integer(limits.max_local_memory_per_block)},
+       {"max_threads_per_block", Integer(limits.max_threads_per_block)},
+       {"max_vector_bytes", Integer(limits.vector_bytes)}});
 }
 
 /*! \brief Rows of a state; none if it cannot be lowered or does not fit the device. */
@@ -103,7 +103,7 @@ Rows FeaturesOf(const SearchTask& task, const State& state, int max_n_bufs) {
   try {
     const bool gpu = task->target->GetTargetDeviceType() != kDLCPU;
     const std::optional<tir::PrimFunc> func = LoopsOf(task, state, gpu);
-    if (!func || (gpu && !FitsDevice(task->hardware_params, *func))) return {};
+    if (!func || (gpu && !FitsDevice(task->Machine(), *func))) return {};
     LoopProgram program =
         ReadLoopProgram(*func, arith::VarContext::Make(), ReboundThreads::kMultiply);
     return PerStoreFeatures(program, task->hardware_params->cache_line_bytes, max_n_bufs);

@@ -53,6 +53,13 @@ MachineFacts SearchTaskNode::Machine() const {
   if (hardware_params->num_cores > 0) facts.num_cores = hardware_params->num_cores;
   facts.vector_bytes = hardware_params->vector_unit_bytes;
   facts.cache_line_bytes = hardware_params->cache_line_bytes;
+  // Whoever grants a block less than the target does means all of it, whoever grants more as well.
+  const int64_t granted = hardware_params->max_shared_memory_per_block;
+  if (granted < facts.max_shared_memory_per_block) {
+    facts.max_dynamic_shared_memory_per_block = granted;
+  }
+  facts.max_dynamic_shared_memory_per_block =
+      std::max(facts.max_dynamic_shared_memory_per_block, granted);
   facts.max_shared_memory_per_block = hardware_params->max_shared_memory_per_block;
   facts.max_local_memory_per_block = hardware_params->max_local_memory_per_block;
   facts.max_threads_per_block = hardware_params->max_threads_per_block;

@@ -23,8 +23,25 @@ bool HasKey(const Target& target, const char* wanted) {
 /*! \brief The first architecture with tensor cores, and the oldest of the table. */
 constexpr int kTensorCoresFrom = 70;
 
+/*! \brief Bytes that a block of any CUDA device may have without asking. */
+constexpr int64_t kGrantedSharedMemory = 48 << 10;
+
 /*! \brief Whether code runs as blocks of threads; an emulated GPU is one too. */
 bool IsGpu(const Target& target) { return HasKey(target, "gpu"); }
+
+/*!
+ * \brief Shared memory of a block that asks for it at its launch.
+ *
+ * From sm_70 on that is what a multiprocessor has, of which from sm_80 on the driver keeps 1 KiB
+ * for each block (CUDA C++ Programming Guide, technical specifications per compute capability). A
+ * target with less than every CUDA device grants is one that somebody limited.
+ */
+int64_t MaxDynamicSharedMemory(const Target& target, const GpuArchitecture& gpu, int64_t granted) {
+  if (!HasKey(target, "cuda") || granted < kGrantedSharedMemory) return granted;
+  const int number = GpuArchitecture::NumberOf(target->GetStr("arch", ""));
+  if (number < gpu.number) return granted;
+  return std::max(granted, gpu.shared_bytes - (number >= 80 ? int64_t{1} << 10 : 0));
+}
 
 }  // namespace
 
@@ -42,8 +59,11 @@ MachineFacts MachineFacts::Of(const Target& target) {
     facts.vector_bytes = 16;
     facts.num_vector_registers = 64;
     facts.warp_size = fact("thread_warp_size", 32);
-    facts.max_shared_memory_per_block =
-        fact("max_shared_memory_per_block", HasKey(target, "mali") ? 32 << 10 : 48 << 10);
+    facts.max_shared_memory_per_block = fact(
+        "max_shared_memory_per_block", HasKey(target, "mali") ? 32 << 10 : kGrantedSharedMemory);
+    facts.max_dynamic_shared_memory_per_block =
+        fact("max_dynamic_shared_memory_per_block",
+             MaxDynamicSharedMemory(target, gpu, facts.max_shared_memory_per_block));
     facts.max_local_memory_per_block = std::numeric_limits<int32_t>::max();
     facts.max_threads_per_block = fact("max_threads_per_block", fact("max_num_threads", 1024));
     facts.max_vthread_extent =
@@ -133,6 +153,7 @@ TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
       {"warp_size", facts.warp_size},
       {"max_threads_per_block", facts.max_threads_per_block},
       {"max_shared_memory_per_block", facts.max_shared_memory_per_block},
+      {"max_dynamic_shared_memory_per_block", facts.max_dynamic_shared_memory_per_block},
       {"max_registers_per_thread", facts.max_registers_per_thread},
       {"registers_per_block", facts.registers_per_block},
       {"threads_per_multiprocessor", facts.threads_per_multiprocessor},

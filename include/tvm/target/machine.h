@@ -31,6 +31,8 @@ struct MachineFacts {
   int64_t cache_bytes[3];
   // The rest is 0 for processors.
   int64_t max_shared_memory_per_block;
+  /*! \brief What a block may have where its launch asks for it; at least the former. */
+  int64_t max_dynamic_shared_memory_per_block;
   int64_t max_local_memory_per_block;
   int64_t max_threads_per_block;
   int64_t max_vthread_extent;

@@ -11,16 +11,17 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 import tvm
-from tvm import te, topi
+from tvm import te, tir, topi
 from tvm.contrib import nvrtc
 from tvm.driver import device_build, prepare, prepare_parts
 from tvm.error import RPCError
+from tvm.runtime import DataType
 from tvm.runtime import _ffi_api as _runtime_api
 from tvm.runtime.workers.lifetime import end_after_answer
 from tvm.runtime.workers.serve import resolve
@@ -238,8 +239,12 @@ def _build_kernels(program: Program, description: dict[str, Any]) -> tuple[dict[
     try:
         with nvrtc.recorded_resources() as resources:
             device = device_build(kernels, target)
-        for name, taken in resources.items():
-            _check_resources(name, taken, target)
+        for function in kernels.functions.values():
+            # The compiler does not see what launches ask for.
+            name = str(function.attrs["global_symbol"])
+            shared = resources[name].shared_bytes + _dynamic_shared_bytes(function)
+            resources[name] = replace(resources[name], shared_bytes=shared)
+            _check_resources(name, resources[name], target)
     except Exception as error:
         return _failure(MeasureErrorNo.COMPILE_DEVICE, error)
     result = {
@@ -251,6 +256,21 @@ def _build_kernels(program: Program, description: dict[str, Any]) -> tuple[dict[
     return result, code.data + bytes(_runtime_api.ModuleSerializeTree(device))
 
 
+def _dynamic_shared_bytes(kernel: tir.PrimFunc) -> int:
+    """Shared memory that a launch asks for."""
+    total = 0
+
+    def count(node: Any) -> None:
+        nonlocal total
+        if isinstance(node, tir.Allocate):
+            if str(node.buffer_var.type_annotation.storage_scope) == "shared.dyn":
+                element = DataType(str(node.dtype))
+                total += element.bits * element.lanes // 8 * math.prod(map(int, node.extents))
+
+    tir.stmt_functor.post_order_visit(kernel.body, count)
+    return total
+
+
 def _check_resources(name: str, taken: nvrtc.KernelResources, target: Target) -> None:
     """Raises for a kernel whose registers spill, or that no block can have."""
     if taken.spill_bytes:
@@ -258,7 +278,7 @@ def _check_resources(name: str, taken: nvrtc.KernelResources, target: Target) ->
             f"kernel {name} spills {taken.spill_bytes} bytes: {taken.registers} registers a thread "
             "are not enough"
         )
-    limit = int(target.get_attr("max_shared_memory_per_block"))
+    limit = int(target.gpu_facts["max_dynamic_shared_memory_per_block"])
     if taken.shared_bytes > limit:
         raise ValueError(
             f"kernel {name} takes {taken.shared_bytes} bytes of shared memory; a block has {limit}"

@@ -7,6 +7,7 @@
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/target/machine.h>
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
@@ -29,7 +30,11 @@ using runtime::stackvm::Scope;
 CodeGenStackVM::CodeGenStackVM(const Target& target) {
   program_.limits.warp_size = std::max<int64_t>(target->GetInt("thread_warp_size", 32), 1);
   program_.limits.max_threads_per_block = target->GetInt("max_threads_per_block", 0);
-  program_.limits.max_shared_memory_per_block = target->GetInt("max_shared_memory_per_block", 0);
+  // A kernel may ask for as much as its launch can.
+  if (target->GetInt("max_shared_memory_per_block", 0) > 0) {
+    program_.limits.max_shared_memory_per_block =
+        MachineFacts::Of(target).max_dynamic_shared_memory_per_block;
+  }
   program_.limits.check_races = target->GetInt("check_races", 0);
 }
 

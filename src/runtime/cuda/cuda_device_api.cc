@@ -182,6 +182,7 @@ TVM_REGISTER_GLOBAL("runtime.cuda.DeviceFacts").set_body_typed([](int device_id)
   facts.Set("max_num_threads", fact(kAttrMaxThreadsPerBlock));
   facts.Set("max_threads_per_block", fact(kAttrMaxThreadsPerBlock));
   facts.Set("max_shared_memory_per_block", fact(kAttrMaxSharedMemoryPerBlock));
+  facts.Set("max_dynamic_shared_memory_per_block", fact(kAttrMaxSharedMemoryOptin));
   facts.Set("thread_warp_size", fact(kAttrWarpSize));
   facts.Set("registers_per_block", fact(kAttrMaxRegistersPerBlock));
   facts.Set("num_cores", fact(kAttrMultiProcessorCount));

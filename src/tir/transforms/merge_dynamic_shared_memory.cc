@@ -1,14 +1,16 @@
 /*!
  * \file src/tir/transforms/merge_dynamic_shared_memory.cc
  * \brief One allocation of shared memory of a kind per kernel; a launch states the dynamic one's
- * size.
+ * size. All of a kernel's is dynamic where it has more than a block may have without asking.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/target/machine.h>
 #include <tvm/tir/launch.h>
 
+#include <limits>
 #include <vector>
 
 #include "pass_common.h"
@@ -151,21 +153,44 @@ class Merger final : public StmtExprMutator {
   std::unordered_map<const BufferNode*, Buffer> views_;
 };
 
+/*! \brief Bytes of allocations of constant size; those of others are not known. */
+int64_t ConstantBytes(const std::vector<const AllocateNode*>& parts) {
+  int64_t total = 0;
+  for (const AllocateNode* part : parts) {
+    int64_t bytes = part->dtype.bytes() * part->dtype.lanes();
+    for (const PrimExpr& extent : part->extents) {
+      const int64_t* constant = as_const_int(extent);
+      bytes = constant == nullptr ? 0 : bytes * *constant;
+    }
+    total += bytes;
+  }
+  return total;
+}
+
 class LaunchVisitor final : public StmtMutator {
  public:
-  LaunchVisitor(const char* scope, const char* name) : scope_(scope), name_(name) {}
+  /*! \param granted Bytes of static shared memory beyond which all of a kernel's is dynamic. */
+  LaunchVisitor(const char* scope, const char* name,
+                int64_t granted = std::numeric_limits<int64_t>::max())
+      : scope_(scope), name_(name), granted_(granted) {}
 
  private:
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     if (op->attr_key != attr::thread_extent) return StmtMutator::VisitStmt_(op);
-    std::vector<const AllocateNode*> parts;
+    std::vector<const AllocateNode*> parts, fixed;
     PreOrderVisit(op->body, [&](const ObjectRef& node) {
-      const auto* allocate = node.as<AllocateNode>();
-      if (allocate != nullptr && StorageScopeOf(allocate->buffer_var) == scope_)
-        parts.push_back(allocate);
+      if (const auto* allocate = node.as<AllocateNode>()) {
+        const std::string scope = StorageScopeOf(allocate->buffer_var);
+        if (scope == scope_) parts.push_back(allocate);
+        if (scope == "shared") fixed.push_back(allocate);
+      }
       return true;
     });
-    if (parts.size() < 2) return GetRef<Stmt>(op);
+    if (ConstantBytes(fixed) > granted_) {
+      parts.insert(parts.end(), fixed.begin(), fixed.end());
+    } else if (parts.size() < 2) {
+      return GetRef<Stmt>(op);
+    }
     Merger merger(parts, scope_, name_);
     AttrStmt launch = GetRef<AttrStmt>(op);
     launch.CopyOnWrite()->body = merger.Run(op->body);
@@ -174,19 +199,31 @@ class LaunchVisitor final : public StmtMutator {
 
   String scope_;
   const char* name_;
+  int64_t granted_;
 };
+
+/*! \brief Shared memory of a kernel for `func` that may be static; unlimited where all may be. */
+int64_t StaticLimit(const PrimFunc& func) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  auto target = func->GetAttr<Target>(tvm::attr::kTarget);
+  if (!target.has_value()) return kNoLimit;
+  const MachineFacts facts = MachineFacts::Of(*target);
+  const bool may_ask =
+      facts.max_dynamic_shared_memory_per_block > facts.max_shared_memory_per_block;
+  return may_ask ? facts.max_shared_memory_per_block : kNoLimit;
+}
 
 }  // namespace
 
 namespace transform {
 
 Pass MergeDynamicSharedMemoryAllocations() {
-  return BodyPass("tir.MergeSharedMemoryAllocations",
-                  [](const PrimFunc& func, const PassContext& context) {
-                    Stmt body = LaunchVisitor("shared.dyn", "buf_dyn_shmem")(func->body);
-                    if (!context->GetConfig<bool>(kMergeStatic, false)) return body;
-                    return LaunchVisitor("shared", "buf_shmem")(body);
-                  });
+  return BodyPass(
+      "tir.MergeSharedMemoryAllocations", [](const PrimFunc& func, const PassContext& context) {
+        Stmt body = LaunchVisitor("shared.dyn", "buf_dyn_shmem", StaticLimit(func))(func->body);
+        if (!context->GetConfig<bool>(kMergeStatic, false)) return body;
+        return LaunchVisitor("shared", "buf_shmem")(body);
+      });
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.MergeDynamicSharedMemoryAllocations")

@@ -77,7 +77,8 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
     at_most(name + ".threads", kernel.threads, machine.max_threads_per_block);
     at_most(name + ".virtual_threads", kernel.virtual_threads, machine.max_vthread_extent);
     if (!is_zero(kernel.shared_bytes)) {
-      at_most(name + ".shared_memory", kernel.shared_bytes, machine.max_shared_memory_per_block);
+      at_most(name + ".shared_memory", kernel.shared_bytes,
+              machine.max_dynamic_shared_memory_per_block);
     }
     at_most(name + ".registers", kernel.registers, machine.max_registers_per_thread);
     at_most(name + ".registers_of_block", kernel.registers * kernel.threads,

@@ -71,7 +71,7 @@ class AnsorGpuSpace : public SearchSpace {
   }
 
   bool IsValid(const SearchTask& task, const State& state) const override {
-    const HardwareParams& limits = task->hardware_params;
+    const MachineFacts limits = task->Machine();
     int64_t shared_bytes = 0;
     for (const Stage& stage : state->stages) {
       if (stage->op_type == StageKind::kPlaceholder ||
@@ -84,17 +84,17 @@ class AnsorGpuSpace : public SearchSpace {
         const int64_t extent = iter.ConstExtent();
         if (iter->iter_kind != IteratorKind::kReduction) elements *= extent;
         bool fits = iter->annotation == IteratorAnnotation::kThreadX
-                        ? extent <= limits->max_threads_per_block
+                        ? extent <= limits.max_threads_per_block
                     : iter->annotation == IteratorAnnotation::kVThread
-                        ? extent <= limits->max_vthread_extent
+                        ? extent <= limits.max_vthread_extent
                     : iter->annotation == IteratorAnnotation::kVectorize
-                        ? extent * element_bytes <= limits->vector_unit_bytes
+                        ? extent * element_bytes <= limits.vector_bytes
                         : true;
         if (!fits) return false;
       }
       if (stage->scope == "shared") shared_bytes += elements * element_bytes;
     }
-    return shared_bytes <= limits->max_shared_memory_per_block;
+    return shared_bytes <= limits.max_dynamic_shared_memory_per_block;
   }
 };
 
