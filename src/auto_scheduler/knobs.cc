@@ -18,24 +18,25 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
                 const SearchSpace& space) {
   Array<Step> steps;
   for (const Step& step : state->transform_steps) {
-    const auto* split = step.as<SplitStepNode>();
-    if (split == nullptr) {
+    const Array<Optional<PrimExpr>>* open = LengthsOf(step);
+    if (open == nullptr) {
       steps.push_back(step);
       continue;
     }
     const int64_t free_lengths = space.FreeLengths(task, state->transform_steps, steps.size());
-    TVM_CHECK(free_lengths > 0 ||
-                  (split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr),
-              ScheduleError)
-        << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << split->stage_id
+    const auto* split = step.as<SplitStepNode>();
+    const Optional<PrimExpr> extent = split == nullptr ? Optional<PrimExpr>() : split->extent;
+    TVM_CHECK(
+        free_lengths > 0 || (extent.defined() && tir::as_const_int(extent.value()) != nullptr),
+        ScheduleError)
+        << "symbolic sketch: step " << steps.size() << " splits a loop of stage " << step->stage_id
         << " whose extent is not a number, so its tile sizes have no domain";
-    const PrimExpr domain = free_lengths > 0 ? PrimExpr(IntImm(DataType::Int(32), free_lengths))
-                                             : split->extent.value();
-    arith::SplitGroup group =
-        context.DefineSplitGroup(domain, static_cast<int>(split->lengths.size()));
+    const PrimExpr domain =
+        free_lengths > 0 ? PrimExpr(IntImm(DataType::Int(32), free_lengths)) : extent.value();
+    arith::SplitGroup group = context.DefineSplitGroup(domain, static_cast<int>(open->size()));
     Array<Optional<PrimExpr>> lengths;
     for (const tir::SizeVar& knob : group->vars) lengths.push_back(PrimExpr(knob));
-    steps.push_back(WithLengths(split, lengths));
+    steps.push_back(WithLengths(step, lengths));
   }
   return Replay(task, steps);
 }
@@ -63,11 +64,12 @@ std::string KeyOf(const SearchTask& task, const State& state, const SearchSpace&
       << limits->max_threads_per_block << ' ' << limits->max_vthread_extent << ' '
       << limits->warp_size << '\n';
   for (const Step& step : state->transform_steps) {
-    const auto* split = step.as<SplitStepNode>();
-    if (split == nullptr) {
-      key << step.ToRecord();
-    } else {
+    if (const auto* split = step.as<SplitStepNode>()) {
       key << split->stage_id << ' ' << split->iter_id << ' ' << split->lengths.size();
+    } else if (step->IsInstance<FetchAheadStepNode>()) {
+      key << WithLengths(step, {Optional<PrimExpr>()}).ToRecord();
+    } else {
+      key << step.ToRecord();
     }
     key << '\n';
   }
@@ -128,13 +130,13 @@ bool StructureLimits::Allow(const State& state) const {
   KnobPoint point;
   size_t g = 0;
   for (const Step& step : state->transform_steps) {
-    const auto* split = step.as<SplitStepNode>();
-    if (split == nullptr) continue;
+    const Array<Optional<PrimExpr>>* lengths = LengthsOf(step);
+    if (lengths == nullptr) continue;
     const arith::SplitGroup& group = groups_[g++];
     const auto extent = static_cast<double>(*tir::as_const_int(group->extent_expr));
     double inside = 1;
-    for (size_t j = 0; j < split->lengths.size(); ++j) {
-      const Optional<PrimExpr>& chosen = split->lengths[j];
+    for (size_t j = 0; j < lengths->size(); ++j) {
+      const Optional<PrimExpr>& chosen = (*lengths)[j];
       const int64_t* length = chosen.defined() ? tir::as_const_int(chosen.value()) : nullptr;
       // Open lengths rule nothing out.
       if (length == nullptr) return true;

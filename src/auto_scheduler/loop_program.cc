@@ -1,6 +1,7 @@
 /*!
  * \file loop_program.cc
  */
+#include <tvm/auto_scheduler/loop_features.h>
 #include <tvm/auto_scheduler/loop_program.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
@@ -27,15 +28,20 @@ PrimExpr RealizeInfo::size() const {
   return cast(index, extents[0]) * strides[0];
 }
 
-PrimExpr RealizeInfo::copies() const {
+PrimExpr RealizeInfo::inner_trips() const {
+  // A loop of one trip is none, since lowering with numbers drops it.
   const DataType index = DataType::Int(64);
-  const PrimExpr one = make_const(index, 1), two = make_const(index, 2);
-  if (!is_double_buffer) return one;
-  PrimExpr trips = one;
+  PrimExpr trips = make_const(index, 1);
   for (const LoopRef& loop : loops) {
-    if (!loop->is_thread()) trips = trips * cast(index, loop->extent);
+    if (loop->is_thread()) continue;
+    trips = Choose(IsMoreThanOne(loop->extent), cast(index, loop->extent), trips);
   }
-  return min(trips, two);
+  return trips;
+}
+
+PrimExpr RealizeInfo::copies() const {
+  if (is_zero(trips_ahead)) return make_const(DataType::Int(64), 1);
+  return min(inner_trips(), trips_ahead + 1);
 }
 
 PrimExpr RealConst(double value) { return FloatImm(DataType::Float(64), value); }
@@ -255,7 +261,9 @@ class Reader : public StmtExprVisitor {
       if (op->attr_key == tir::attr::double_buffer_scope) {
         for (RealizeInfo& realize : program_.realizes) {
           const Buffer& buffer = program_.buffers[realize.buffer];
-          if (buffer->data.same_as(op->node)) realize.is_double_buffer = true;
+          if (!buffer->data.same_as(op->node)) continue;
+          const PrimExpr ahead = AsyncTripsAhead(op->body);
+          realize.trips_ahead = cast(DataType::Int(64), ahead.defined() ? ahead : PrimExpr(1));
         }
       }
       if (op->attr_key == tir::attr::storage_alignment) {

@@ -216,6 +216,11 @@ uint64_t HashStage(const State& state, int stage_id, uint64_t hash) {
 std::vector<std::string> CopiesAhead(const State& state) {
   std::vector<std::string> marks;
   for (const Step& step : state->transform_steps) {
+    if (const auto* ahead = step.as<FetchAheadStepNode>()) {
+      std::ostringstream mark;
+      mark << "fetch_ahead " << ahead->lengths[0];
+      marks.push_back(mark.str());
+    }
     const auto* pragma = step.as<PragmaStepNode>();
     if (pragma == nullptr) continue;
     const std::string type = pragma->pragma_type;
@@ -353,6 +358,11 @@ void State::storage_align(int stage_id, const Iterator& it, int factor, int offs
 
 void State::follow_storage_align(int stage_id, int dim, int src_step_id) {
   AppendStep(FollowStorageAlignStep(stage_id, dim, src_step_id));
+}
+
+void State::fetch_ahead(int stage_id, const Array<int64_t>& copy_ids,
+                        const Optional<PrimExpr>& length) {
+  AppendStep(FetchAheadStep(stage_id, copy_ids, Array<Optional<PrimExpr>>{length}));
 }
 
 void State::compute_at(int stage_id, int target_stage_id, const Iterator& target_iter) {

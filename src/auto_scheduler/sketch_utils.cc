@@ -127,11 +127,22 @@ State Replay(const SearchTask& task, const Array<Step>& steps) {
   return state;
 }
 
-Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths) {
-  return SplitStep(step->stage_id, step->iter_id, step->extent, lengths, step->inner_to_outer);
+const Array<Optional<PrimExpr>>* LengthsOf(const Step& step) {
+  if (const auto* split = step.as<SplitStepNode>()) return &split->lengths;
+  const auto* ahead = step.as<FetchAheadStepNode>();
+  return ahead == nullptr ? nullptr : &ahead->lengths;
 }
 
-Step WithLengths(const SplitStepNode* step, const std::vector<int64_t>& lengths) {
+Step WithLengths(const Step& step, const Array<Optional<PrimExpr>>& lengths) {
+  if (const auto* ahead = step.as<FetchAheadStepNode>()) {
+    return FetchAheadStep(ahead->stage_id, ahead->copy_ids, lengths);
+  }
+  const auto* split = step.as<SplitStepNode>();
+  ICHECK(split != nullptr);
+  return SplitStep(split->stage_id, split->iter_id, split->extent, lengths, split->inner_to_outer);
+}
+
+Step WithLengths(const Step& step, const std::vector<int64_t>& lengths) {
   Array<Optional<PrimExpr>> literals;
   for (int64_t length : lengths) literals.push_back(PrimExpr(Integer(length)));
   return WithLengths(step, literals);

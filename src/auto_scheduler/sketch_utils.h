@@ -55,9 +55,11 @@ std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage);
 
 /*! \brief The state that `steps` lead to from the task's initial one. */
 State Replay(const SearchTask& task, const Array<Step>& steps);
-/*! \brief `step` with other lengths. */
-Step WithLengths(const SplitStepNode* step, const Array<Optional<PrimExpr>>& lengths);
-Step WithLengths(const SplitStepNode* step, const std::vector<int64_t>& lengths);
+/*! \brief The lengths of a step that tuners choose: of a split, of tiles in flight; else null. */
+const Array<Optional<PrimExpr>>* LengthsOf(const Step& step);
+/*! \brief A step that has lengths, with as many others. */
+Step WithLengths(const Step& step, const Array<Optional<PrimExpr>>& lengths);
+Step WithLengths(const Step& step, const std::vector<int64_t>& lengths);
 /*! \brief Step ids of the splits of a tiled stage's space axes, in axis order. */
 std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id);
 

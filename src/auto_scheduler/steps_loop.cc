@@ -1,6 +1,6 @@
 /*!
  * \file steps_loop.cc
- * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA FSA.
+ * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA FSA FA.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
@@ -28,6 +28,7 @@ TVM_REGISTER_NODE(FollowSplitStepNode);
 TVM_REGISTER_NODE(FollowFusedSplitStepNode);
 TVM_REGISTER_NODE(StorageAlignStepNode);
 TVM_REGISTER_NODE(FollowStorageAlignStepNode);
+TVM_REGISTER_NODE(FetchAheadStepNode);
 
 namespace {
 
@@ -371,15 +372,24 @@ void ReorderStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   replay->SetOrder(stage_id, order);
 }
 
-void SplitStepNode::Init() {
-  Array<Optional<PrimExpr>> known;
+namespace {
+
+/*! \brief `lengths` where 0 stands for an open one. */
+Lengths OpenWhereZero(const Lengths& lengths, const char* step) {
+  Lengths known;
   for (const Optional<PrimExpr>& length : lengths) {
     const int64_t* literal = length.defined() ? tir::as_const_int(length.value()) : nullptr;
     TVM_CHECK(literal == nullptr || *literal >= 0, ScheduleError)
-        << "split: a length must be >= 1, or 0 while it is open, got " << *literal;
+        << step << ": a length must be >= 1, or 0 while it is open, got " << *literal;
     known.push_back(literal != nullptr && *literal == 0 ? Optional<PrimExpr>() : length);
   }
-  lengths = std::move(known);
+  return known;
+}
+
+}  // namespace
+
+void SplitStepNode::Init() {
+  lengths = OpenWhereZero(lengths, "split");
   if (extent.defined() && tir::is_zero(extent.value())) extent = NullOpt;
 }
 
@@ -501,6 +511,37 @@ void FollowStorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   const PrimExpr length = SourceSplit(replay->steps(), src_step_id)->lengths.back().value();
   te::Stage stage = replay->stage(stage_id);
   stage.storage_align(stage->op->root_iter_vars()[dim], length * 2, length);
+}
+
+void FetchAheadStepNode::Init() {
+  TVM_CHECK(!copy_ids.empty() && lengths.size() == 1, ScheduleError)
+      << "fetch ahead: needs copies and one length, got " << copy_ids.size() << " copies and "
+      << lengths.size() << " lengths";
+  lengths = OpenWhereZero(lengths, "fetch ahead");
+}
+
+void FetchAheadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Stage reader = CheckedStage(*state, stage_id);
+  for (int64_t copy : copy_ids) {
+    const Stage tile = CheckedStage(*state, static_cast<int>(copy));
+    TVM_CHECK(tile->compute_at == ComputeAtKind::kIter && tile->attach_stage == reader->id &&
+                  !tile->iters.empty(),
+              ScheduleError)
+        << "fetch ahead: " << tile->op->name << " is not computed in a loop of "
+        << reader->op->name;
+  }
+}
+
+void FetchAheadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  TVM_CHECK(lengths[0].defined(), ScheduleError)
+      << "fetch ahead: how many trips is still open; fill in the lengths first";
+  for (int64_t copy : copy_ids) {
+    const auto id = static_cast<int>(copy);
+    te::IterVar axis = replay->axis(id, 0);
+    te::Stage stage = replay->stage(id);
+    stage.double_buffer();
+    stage.pragma(axis, "async_copy", lengths[0].value());
+  }
 }
 
 }  // namespace auto_scheduler

@@ -21,12 +21,12 @@ namespace felix {
 
 using auto_scheduler::Candidate;
 using auto_scheduler::FillKnobs;
+using auto_scheduler::LengthsOf;
 using auto_scheduler::LowerForAnalysis;
 using auto_scheduler::ProgramMeasurer;
 using auto_scheduler::Replay;
 using auto_scheduler::SearchSpace;
 using auto_scheduler::SpaceOptions;
-using auto_scheduler::SplitStepNode;
 using auto_scheduler::Step;
 using auto_scheduler::WithLengths;
 
@@ -93,14 +93,14 @@ Optional<Map<String, Any>> ExtractConfigDict(const State& sketch, const State& s
   Map<String, Any> config;
   for (size_t i = 0; i < from.size(); ++i) {
     if (std::string(from[i]->Tag()) != to[i]->Tag()) return NullOpt;
-    const auto* symbolic = from[i].as<SplitStepNode>();
+    const Array<Optional<PrimExpr>>* symbolic = LengthsOf(from[i]);
     if (symbolic == nullptr) continue;
-    const auto* concrete = to[i].as<SplitStepNode>();
-    if (symbolic->lengths.size() != concrete->lengths.size()) return NullOpt;
-    for (size_t j = 0; j < symbolic->lengths.size(); ++j) {
-      if (!symbolic->lengths[j].defined() || !concrete->lengths[j].defined()) return NullOpt;
-      const auto* knob = symbolic->lengths[j].value().as<tir::SizeVarNode>();
-      const int64_t* value = tir::as_const_int(concrete->lengths[j].value());
+    const Array<Optional<PrimExpr>>& concrete = *LengthsOf(to[i]);
+    if (symbolic->size() != concrete.size()) return NullOpt;
+    for (size_t j = 0; j < symbolic->size(); ++j) {
+      if (!(*symbolic)[j].defined() || !concrete[j].defined()) return NullOpt;
+      const auto* knob = (*symbolic)[j].value().as<tir::SizeVarNode>();
+      const int64_t* value = tir::as_const_int(concrete[j].value());
       if (knob == nullptr || value == nullptr) return NullOpt;
       config.Set(knob->name_hint, *value);
     }
@@ -112,13 +112,13 @@ State StateFromConfig(const SearchTask& task, const State& sketch, const Map<Str
   Array<Step> steps;
   size_t used = 0;
   for (const Step& step : sketch->transform_steps) {
-    const auto* split = step.as<SplitStepNode>();
-    if (split == nullptr) {
+    const Array<Optional<PrimExpr>>* symbolic = LengthsOf(step);
+    if (symbolic == nullptr) {
       steps.push_back(step);
       continue;
     }
     Array<Optional<PrimExpr>> lengths;
-    for (const Optional<PrimExpr>& length : split->lengths) {
+    for (const Optional<PrimExpr>& length : *symbolic) {
       const auto* knob = length.defined() ? length.value().as<tir::SizeVarNode>() : nullptr;
       if (knob == nullptr) {
         lengths.push_back(length);
@@ -132,7 +132,7 @@ State StateFromConfig(const SearchTask& task, const State& sketch, const Map<Str
       lengths.push_back(PrimExpr(IntImm(DataType::Int(32), value)));
       ++used;
     }
-    steps.push_back(WithLengths(split, lengths));
+    steps.push_back(WithLengths(step, lengths));
   }
   TVM_CHECK(used == config.size(), ValueError)
       << "state_from_config: " << config.size() << " values are given for the " << used

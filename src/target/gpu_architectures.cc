@@ -16,17 +16,17 @@ constexpr double kGiga = 1e9;
 
 // clang-format off
 constexpr GpuArchitecture kArchitectures[] = {
-    // number, board, threads, blocks, shared, FMA, tensor FMA, SMs, L2, clock, memory
-    {70, "V100",        2048, 32,  96 * kKiB,  64,  512,  80,   6 * kMiB, 1.53 * kGiga,  900 * kGiga},
-    {72, "AGX Xavier",  2048, 32,  96 * kKiB,  64,  512,   8, 512 * kKiB, 1.38 * kGiga,  137 * kGiga},
-    {75, "T4",          1024, 16,  64 * kKiB,  64,  512,  40,   4 * kMiB, 1.59 * kGiga,  320 * kGiga},
-    {80, "A100",        2048, 32, 164 * kKiB,  64, 1024, 108,  40 * kMiB, 1.41 * kGiga, 1555 * kGiga},
-    {86, "RTX 3090",    1536, 16, 100 * kKiB, 128,  256,  82,   6 * kMiB, 1.70 * kGiga,  936 * kGiga},
-    {87, "AGX Orin",    1536, 16, 164 * kKiB, 128, 1024,  16,   4 * kMiB, 1.30 * kGiga,  205 * kGiga},
-    {89, "RTX 4090",    1536, 24, 100 * kKiB, 128,  256, 128,  72 * kMiB, 2.52 * kGiga, 1008 * kGiga},
-    {90, "H100",        2048, 32, 228 * kKiB, 128, 2048, 132,  50 * kMiB, 1.83 * kGiga, 3350 * kGiga},
-    {100, "B200",       2048, 32, 228 * kKiB, 128, 4096, 148, 126 * kMiB, 1.85 * kGiga, 8000 * kGiga},
-    {120, "RTX 5090",   1536, 24, 100 * kKiB, 128,  256, 170,  96 * kMiB, 2.41 * kGiga, 1792 * kGiga},
+    // number, board, threads, blocks, shared, FMA, tensor FMA, SMs, L2, clock, memory, cycles to L2, to memory
+    {70, "V100",        2048, 32,  96 * kKiB,  64,  512,  80,   6 * kMiB, 1.53 * kGiga,  900 * kGiga, 193, 375},
+    {72, "AGX Xavier",  2048, 32,  96 * kKiB,  64,  512,   8, 512 * kKiB, 1.38 * kGiga,  137 * kGiga, 193, 375},
+    {75, "T4",          1024, 16,  64 * kKiB,  64,  512,  40,   4 * kMiB, 1.59 * kGiga,  320 * kGiga, 188, 296},
+    {80, "A100",        2048, 32, 164 * kKiB,  64, 1024, 108,  40 * kMiB, 1.41 * kGiga, 1555 * kGiga, 262, 466},
+    {86, "RTX 3090",    1536, 16, 100 * kKiB, 128,  256,  82,   6 * kMiB, 1.70 * kGiga,  936 * kGiga, 262, 466},
+    {87, "AGX Orin",    1536, 16, 164 * kKiB, 128, 1024,  16,   4 * kMiB, 1.30 * kGiga,  205 * kGiga, 262, 466},
+    {89, "RTX 4090",    1536, 24, 100 * kKiB, 128,  256, 128,  72 * kMiB, 2.52 * kGiga, 1008 * kGiga, 273, 542},
+    {90, "H100",        2048, 32, 228 * kKiB, 128, 2048, 132,  50 * kMiB, 1.83 * kGiga, 3350 * kGiga, 263, 479},
+    {100, "B200",       2048, 32, 228 * kKiB, 128, 4096, 148, 126 * kMiB, 1.85 * kGiga, 8000 * kGiga, 263, 479},
+    {120, "RTX 5090",   1536, 24, 100 * kKiB, 128,  256, 170,  96 * kMiB, 2.41 * kGiga, 1792 * kGiga, 273, 542},
 };
 // clang-format on
 

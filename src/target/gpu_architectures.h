@@ -15,7 +15,10 @@ namespace tvm {
  *
  * Limits of a multiprocessor are those of the table of compute capabilities in the CUDA C++
  * programming guide; a board's figures are from its data sheet, and options of a target override
- * the number of multiprocessors and the size of the cache.
+ * the number of multiprocessors and the size of the cache. Latencies were measured by chasing
+ * pointers: V100 and T4 by Jia et al., "Dissecting the NVidia Turing T4 GPU via Microbenchmarking",
+ * 2019; A100, RTX 4090 and H100 by Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
+ * Architecture", 2024. Other boards have those of the relative that was measured.
  */
 struct GpuArchitecture {
   /*! \brief 80 for sm_80. */
@@ -29,6 +32,8 @@ struct GpuArchitecture {
   int multiprocessors;
   int64_t l2_bytes;
   double clock_rate, memory_bandwidth;
+  // Cycles from a load to its value, out of the L2 cache and out of memory.
+  int l2_latency, memory_latency;
 
   /*!
    * \brief The newest architecture of the table that is no newer than `arch`; the oldest for one

@@ -84,6 +84,8 @@ MachineFacts MachineFacts::Of(const Target& target) {
     }
     facts.clock_rate = gpu.clock_rate;
     facts.memory_bandwidth = gpu.memory_bandwidth;
+    facts.cache_latency = gpu.l2_latency;
+    facts.memory_latency = gpu.memory_latency;
     return facts;
   }
   facts.num_cores = static_cast<int>(
@@ -165,6 +167,8 @@ TVM_REGISTER_GLOBAL("target.GpuFacts").set_body_typed([](Target target) {
       {"compute_capability", facts.compute_capability},
       {"clock_rate", facts.clock_rate},
       {"memory_bandwidth", facts.memory_bandwidth},
+      {"cache_latency", facts.cache_latency},
+      {"memory_latency", facts.memory_latency},
       {"l2_bytes", facts.cache_bytes[1]}};
 });
 TVM_REGISTER_GLOBAL("target.NameMachine").set_body_typed(NameMachine);

@@ -92,12 +92,19 @@ struct RealizeInfo {
    */
   std::vector<PrimExpr> strides;
 
-  /*! \brief Whether one copy is filled while another is in use, where a loop around has trips. */
-  bool is_double_buffer = false;
+  /*!
+   * \brief How many trips of the innermost loop around that has several are between the filling of
+   *        a copy and its use, int64; 0 where it is filled when it is needed.
+   */
+  PrimExpr trips_ahead = IntImm(DataType::Int(64), 0);
 
   /*! \brief Elements of one copy, padding included; int64. */
   PrimExpr size() const;
-  /*! \brief How many copies there are; int64. */
+  /*! \brief Trips of the innermost loop around that has several, which are 1 if none has; int64.
+   */
+  PrimExpr inner_trips() const;
+  /*! \brief How many copies there are: of those in flight and the one in use, as many as the loop
+   *         has trips; int64. */
   PrimExpr copies() const;
 };
 

@@ -193,6 +193,9 @@ class State : public ObjectRef {
                                      bool factor_or_nparts);
   void storage_align(int stage_id, const Iterator& it, int factor, int offset);
   void follow_storage_align(int stage_id, int dim, int src_step_id);
+  /*! \brief Make copies that a stage reads as many trips ahead as `length` says; open if undefined.
+   */
+  void fetch_ahead(int stage_id, const Array<int64_t>& copy_ids, const Optional<PrimExpr>& length);
   void compute_at(int stage_id, int target_stage_id, const Iterator& target_iter);
   void compute_inline(int stage_id);
   void compute_root(int stage_id);

@@ -105,13 +105,13 @@ class SearchSpace {
   virtual std::vector<State> Complete(const SearchTask& task, const State& sketch,
                                       const SpaceOptions& options) const;
   /*!
-   * \brief The number whose divisors are the lengths of a split that need not divide its loop, so
-   *        that the last trips of the loop may be fewer.
-   * \param steps The history of a completed state; `split` is the position of a SplitStep in it.
+   * \brief The number whose divisors are the lengths of a step that divide no loop: of a split
+   * whose last trips may be fewer, or of tiles in flight.
+   * \param steps The history of a completed state; `step` is the position of one with lengths in
+   * it.
    * \return 0 for a split whose lengths divide the loop.
    */
-  virtual int64_t FreeLengths(const SearchTask& task, const Array<Step>& steps,
-                              size_t split) const {
+  virtual int64_t FreeLengths(const SearchTask& task, const Array<Step>& steps, size_t step) const {
     return 0;
   }
   /*! \brief What the knobs of a program must respect, besides dividing their extents. */

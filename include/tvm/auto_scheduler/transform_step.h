@@ -207,6 +207,31 @@ class FollowStorageAlignStep : public FromFields<Step, FollowStorageAlignStepNod
   TVM_DEFINE_NODE_REF(FollowStorageAlignStep, FollowStorageAlignStepNode);
 };
 
+/*!
+ * \brief FA: copies into shared memory that are made some trips of the loop around before they are
+ *        used, and go on meanwhile.
+ *
+ * `stage_id` is the stage that reads the copies `copy_ids`, all of which are computed in one loop
+ * of it. The only one of `lengths` says how many trips ahead; as many tiles are in flight, and
+ * there is room for one more.
+ */
+class FetchAheadStepNode : public StepNode {
+ public:
+  Array<int64_t> copy_ids;
+  /*! \brief As the lengths of a split. */
+  Array<Optional<PrimExpr>> lengths;
+  /*! \brief ScheduleError unless there are copies and one length, which is not below zero. */
+  void Init();
+  TVM_AUTO_SCHEDULER_STEP_METHODS("FA");
+  TVM_DECLARE_NODE(FetchAheadStepNode, StepNode, "auto_scheduler.FetchAheadStep", Value(copy_ids),
+                   Value(lengths));
+};
+
+class FetchAheadStep : public FromFields<Step, FetchAheadStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(FetchAheadStep, FetchAheadStepNode);
+};
+
 /*! \brief CA: compute a stage inside a loop of its consumer. Its ranges become unknown. */
 class ComputeAtStepNode : public StepNode {
  public:

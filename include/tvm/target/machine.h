@@ -57,6 +57,8 @@ struct MachineFacts {
   double clock_rate;
   /*! \brief Bytes a second between memory and the last cache. */
   double memory_bandwidth;
+  /*! \brief Cycles from a load to its value, out of the last cache and out of memory. */
+  int64_t cache_latency, memory_latency;
 
   /*! \throws ValueError if `-arch` of a GPU is none, such as "sm_8x". */
   static MachineFacts Of(const Target& target);

@@ -48,6 +48,12 @@ Array<Range> DomainTouched(const Stmt& body, const Buffer& buffer, bool consider
  */
 AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init = Stmt());
 
+/*!
+ * \brief How many trips of the loop around ahead of its use a buffer is filled by copies that go on
+ *        meanwhile (pragma_async_copy); undefined if `filling` has none.
+ */
+PrimExpr AsyncTripsAhead(const Stmt& filling);
+
 /*! \brief Number of expression and statement nodes, shared ones counted at each use. */
 int64_t CountNodes(const ObjectRef& node);
 

@@ -346,6 +346,11 @@ constexpr const char* pragma_prefetch = "pragma_prefetch";
 constexpr const char* pragma_loop_partition_hint = "pragma_loop_partition_hint";
 /*! \brief `node`, the data pointer of a buffer, may be filled while its other half is read. */
 constexpr const char* double_buffer_scope = "double_buffer_scope";
+/*!
+ * \brief Around a copy that goes on while the program does. Inside of double_buffer_scope the value
+ *        is how many trips of the loop around ahead of its use the copy is made; true is one.
+ */
+constexpr const char* pragma_async_copy = "pragma_async_copy";
 /*! \brief `node`, a data pointer, gives access to as many elements as the value says. */
 constexpr const char* buffer_bound = "buffer_bound";
 /*! \brief Name of the external function into which the body is compiled. */

@@ -30,10 +30,11 @@ class _Printer:
         self.transform_steps = list(state.transform_steps)
         self.steps = [list(_ffi_api.StepToRecord(step)) for step in self.transform_steps]
         for tag, *fields in self.steps:
-            if str(tag) == "SP" and not all(fields[3]):
+            lengths = {"SP": 3, "FA": 2}.get(str(tag))
+            if lengths is not None and not all(fields[lengths]):
                 raise ValueError(
-                    f"python code of a state: a length of the split {fields} is still open; fill "
-                    "in the tile sizes first"
+                    f"python code of a state: a length of the step {tag} {fields} is still open; "
+                    "fill in the lengths first"
                 )
         self.stages: list[str] = []
         self.loops: list[list[str]] = []
@@ -184,6 +185,12 @@ class _Printer:
         stage, length = self.stages[stage_id], self._source(source)[0][-1]
         axis = f"s[{stage}].op.axis[{int(dim)}]"
         self._say(f"s[{stage}].storage_align({axis}, {2 * length}, {length})")
+
+    def _fa(self, stage_id: int, copies: Sequence[int], lengths: Sequence[int]) -> None:
+        for copy in map(int, copies):
+            stage = self.stages[copy]
+            self._say(f"s[{stage}].double_buffer()")
+            self._say(f's[{stage}].pragma({self._loop(copy, 0)}, "async_copy", {int(lengths[0])})')
 
     def _ca(self, stage_id: int, target_id: int, loop_id: int) -> None:
         host = self.stages[int(target_id)]

@@ -17,6 +17,7 @@ _COMPONENTS = (
     "shared_cycles",
     "cache_cycles",
     "memory_cycles",
+    "latency_cycles",
 )
 # Columns that tell programs of equal bounds apart.
 _SHAPE_COLUMNS = ("threads", "registers", "shared_bytes", "occupancy", "waves", "unroll_prod")

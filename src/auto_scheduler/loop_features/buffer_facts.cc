@@ -71,10 +71,15 @@ class BufferAnalyzer {
       step = max(step, make_zero(step.dtype()) - step);
     }
     if (IsLinearIndex(index)) return {const_true(), const_true(), ToReal(step)};
+    const PrimExpr at_once = analyzer.Simplify(step != make_zero(step.dtype()));
+    // A remainder of equal steps stays what it is if they are multiples of its divisor.
+    const auto* remainder = index.as<FloorModNode>();
+    if (remainder != nullptr && as_const_int(remainder->b) && IsLinearIndex(remainder->a)) {
+      return {at_once, at_once, ToReal(step)};
+    }
     // One with a quotient or a remainder, of fused loops, moves if it takes several values.
     std::vector<LoopRef> alone{store_.store.loops[i]};
-    return {IsMoreThanOne(analyzer.Simplify(IndexExtent(index, alone))),
-            analyzer.Simplify(step != make_zero(step.dtype())), ToReal(step)};
+    return {IsMoreThanOne(analyzer.Simplify(IndexExtent(index, alone))), at_once, ToReal(step)};
   }
 
   // Whether any index of the access moves with loop i.

@@ -52,23 +52,25 @@ class FillTileSize final : public RandomRule {
                                   std::mt19937* random) const {
     Array<Step> steps = open;
     for (size_t i = 0; i < steps.size(); ++i) {
-      const auto* split = steps[i].as<SplitStepNode>();
-      if (split == nullptr ||
-          std::all_of(split->lengths.begin(), split->lengths.end(),
+      const Array<Optional<PrimExpr>>* lengths = LengthsOf(steps[i]);
+      if (lengths == nullptr ||
+          std::all_of(lengths->begin(), lengths->end(),
                       [](const Optional<PrimExpr>& length) { return length.defined(); })) {
         continue;
       }
-      const int n_lengths = static_cast<int>(split->lengths.size());
+      const int n_lengths = static_cast<int>(lengths->size());
       const int64_t free = space_ == nullptr ? 0 : space_->FreeLengths(task, open, i);
       if (free > 0) {
-        steps.Set(i, WithLengths(split, SampleSplitLengths(free, n_lengths, free, random)));
+        steps.Set(i, WithLengths(steps[i], SampleSplitLengths(free, n_lengths, free, random)));
         continue;
       }
-      const int64_t* extent =
-          split->extent.defined() ? tir::as_const_int(split->extent.value()) : nullptr;
+      const auto* split = steps[i].as<SplitStepNode>();
+      const int64_t* extent = split != nullptr && split->extent.defined()
+                                  ? tir::as_const_int(split->extent.value())
+                                  : nullptr;
       if (extent == nullptr) return std::nullopt;
-      steps.Set(i,
-                WithLengths(split, SampleSplitLengths(*extent, n_lengths, max_innermost_, random)));
+      steps.Set(
+          i, WithLengths(steps[i], SampleSplitLengths(*extent, n_lengths, max_innermost_, random)));
     }
     return steps;
   }

@@ -71,7 +71,7 @@ class TileSize final : public RandomRule {
       auto [id, parts] = splits[Below(random, static_cast<int64_t>(splits.size()))];
       if (!MoveFactor(&parts, random)) continue;
       parts.erase(parts.begin());
-      steps.Set(id, WithLengths(steps[id].as<SplitStepNode>(), parts));
+      steps.Set(id, WithLengths(steps[id], parts));
       return FinishMutation(task, steps, state, space_);
     }
     return false;
@@ -145,16 +145,15 @@ class FreeLength final : public RandomRule {
   const char* Name() const final { return "free length"; }
   bool Apply(const SearchTask& task, State* state, std::mt19937* random) const final {
     Array<Step> steps = (*state)->transform_steps;
-    const std::vector<size_t> free = StepsWhere<SplitStepNode>(
-        steps,
-        [&](size_t i, const SplitStepNode*) { return space_->FreeLengths(task, steps, i) > 1; });
+    const std::vector<size_t> free = StepsWhere<StepNode>(steps, [&](size_t i, const StepNode*) {
+      return LengthsOf(steps[i]) != nullptr && space_->FreeLengths(task, steps, i) > 1;
+    });
     if (free.empty()) return false;
     const size_t id = free[Below(random, static_cast<int64_t>(free.size()))];
-    const auto* split = steps[id].as<SplitStepNode>();
     const int64_t free_lengths = space_->FreeLengths(task, steps, id);
-    const int n_lengths = static_cast<int>(split->lengths.size());
-    steps.Set(
-        id, WithLengths(split, SampleSplitLengths(free_lengths, n_lengths, free_lengths, random)));
+    const int n_lengths = static_cast<int>(LengthsOf(steps[id])->size());
+    steps.Set(id, WithLengths(steps[id],
+                              SampleSplitLengths(free_lengths, n_lengths, free_lengths, random)));
     return FinishMutation(task, steps, state);
   }
 

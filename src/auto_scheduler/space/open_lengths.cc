@@ -21,14 +21,14 @@ State WithNamedLengths(const SearchTask& task, const State& state) {
   Array<Step> steps = state->transform_steps;
   int named = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const auto* split = steps[i].as<SplitStepNode>();
-    if (split == nullptr) continue;
+    const Array<Optional<PrimExpr>>* open = LengthsOf(steps[i]);
+    if (open == nullptr) continue;
     Array<Optional<PrimExpr>> lengths;
-    for (size_t j = 0; j < split->lengths.size(); ++j) {
+    for (size_t j = 0; j < open->size(); ++j) {
       lengths.push_back(PrimExpr(
           tir::SizeVar("t" + std::to_string(named++), DataType::Int(32), tir::SizeVarKind::kKnob)));
     }
-    steps.Set(i, WithLengths(split, lengths));
+    steps.Set(i, WithLengths(steps[i], lengths));
   }
   return Replay(task, steps);
 }
@@ -37,11 +37,16 @@ State WithNamedLengths(const SearchTask& task, const State& state) {
 State WithOpenLengths(State state) {
   Array<Step> steps = state->transform_steps;
   for (size_t i = 0; i < steps.size(); ++i) {
+    const Array<Optional<PrimExpr>>* lengths = LengthsOf(steps[i]);
+    if (lengths == nullptr) continue;
+    const Array<Optional<PrimExpr>> open(lengths->size(), NullOpt);
     const auto* split = steps[i].as<SplitStepNode>();
-    if (split == nullptr) continue;
+    if (split == nullptr) {
+      steps.Set(i, WithLengths(steps[i], open));
+      continue;
+    }
     const bool literal =
         split->extent.defined() && tir::as_const_int(split->extent.value()) != nullptr;
-    const Array<Optional<PrimExpr>> open(split->lengths.size(), NullOpt);
     steps.Set(i, SplitStep(split->stage_id, split->iter_id, literal ? split->extent : NullOpt, open,
                            split->inner_to_outer));
   }

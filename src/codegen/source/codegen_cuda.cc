@@ -24,8 +24,6 @@ constexpr const char* kDynamicShared = "tvm_dynamic_shared";
 constexpr int kWidestBytes = 16;
 /*! \brief Where shared memory may start, so that tensor cores can load fragments from it. */
 constexpr int kFragmentBytes = 32;
-/*! \brief Pragma that lets copies to shared memory go on until the next barrier. */
-constexpr const char* kAsyncCopy = "pragma_async_copy";
 
 bool IsHalf(DataType dtype) { return dtype.is_float16() || dtype.is_bfloat16(); }
 
@@ -139,7 +137,7 @@ void CodeGenCUDA::BeginFunction(const PrimFunc& func) {
   barriers_.clear();
   PostOrderVisit(func->body, [this](const ObjectRef& node) {
     const auto* attr = node.as<AttrStmtNode>();
-    if (attr != nullptr && attr->attr_key == kAsyncCopy) has_async_copies_ = true;
+    if (attr != nullptr && attr->attr_key == tir::attr::pragma_async_copy) has_async_copies_ = true;
     const auto* call = node.as<CallNode>();
     const auto* op = call ? call->op.as<OpNode>() : nullptr;
     if (op && std::string(op->name).rfind("tir.ptx_", 0) == 0) uses_registers_ = true;
@@ -324,7 +322,7 @@ void CodeGenCUDA::PrepareVector(const PrimExpr& value) {
 }
 
 bool CodeGenCUDA::Attribute(const AttrStmtNode* op) {
-  if (op->attr_key != kAsyncCopy) return false;
+  if (op->attr_key != tir::attr::pragma_async_copy) return false;
   bool outer = async_copies_;
   async_copies_ = true;
   VisitStmt(op->body);

@@ -1,7 +1,7 @@
 /*!
  * \file src/tir/transforms/inject_double_buffer.cc
- * \brief A buffer filled in every trip of a loop gets two halves, one filled while the other is
- * read.
+ * \brief A buffer filled in every trip of a loop gets several parts, of which one is read while the
+ * others are filled: two halves, or one more than asynchronous copies are trips ahead.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
@@ -62,21 +62,21 @@ class PointerUses final : public StmtExprVisitor {
   }
 };
 
-/*! \brief Around a copy that goes on while the program does. */
-constexpr const char* kAsyncCopy = "pragma_async_copy";
-
 /*! \brief A buffer with the statement that fills it once in every trip of a loop. */
 struct DoubleBuffer {
   const AllocateNode* allocation;
   const AttrStmtNode* filling;
 
-  bool is_async() const {
-    bool found = false;
-    PostOrderVisit(filling->body, [&found](const ObjectRef& node) {
-      const auto* attr = node.as<AttrStmtNode>();
-      found = found || (attr != nullptr && attr->attr_key == kAsyncCopy);
-    });
-    return found;
+  bool is_async() const { return AsyncTripsAhead(filling->body).defined(); }
+  /*! \brief Trips between its filling and its use. */
+  int64_t trips_ahead() const {
+    const PrimExpr ahead = AsyncTripsAhead(filling->body);
+    if (!ahead.defined()) return 1;
+    const int64_t* trips = as_const_int(ahead);
+    TVM_CHECK(trips != nullptr && *trips >= 1, ValueError)
+        << "InjectDoubleBuffer: " << attr::pragma_async_copy << " of "
+        << allocation->buffer_var->name_hint << " must be a number of trips >= 1, got " << ahead;
+    return *trips;
   }
 };
 
@@ -87,12 +87,23 @@ Stmt StartOf(const Stmt& copy) {
                   AttrStmt(zero, attr::async_scope, zero, copy));
 }
 
-/*! \brief `body` once all copies are there. */
-Stmt AfterCopies(const Stmt& body) {
+/*! \brief `body` once no more than so many copies are under way. */
+Stmt AfterCopies(int64_t under_way, const Stmt& body) {
   const PrimExpr zero = make_zero(DataType::Int(32));
   return AttrStmt(zero, attr::async_wait_queue_scope, zero,
-                  AttrStmt(zero, attr::async_wait_inflight_count, zero, body));
+                  AttrStmt(zero, attr::async_wait_inflight_count,
+                           make_const(DataType::Int(32), under_way), body));
 }
+
+/*! \brief A loop's buffers in their new memory. */
+struct Parts {
+  /*! \brief Elements of one part by data pointer. */
+  std::unordered_map<const VarNode*, PrimExpr> sizes;
+  /*! \brief Trips between filling and use; there is one part more. */
+  int64_t trips_ahead = 1;
+
+  PrimExpr count(DataType dtype) const { return make_const(dtype, trips_ahead + 1); }
+};
 
 /*! \brief Finds candidates on the way down that every trip of the loop takes exactly once. */
 class DoubleBufferFinder {
@@ -117,46 +128,44 @@ class DoubleBufferFinder {
   std::unordered_map<const Object*, const AllocateNode*> allocations_;
 };
 
-/*! \brief Accesses of buffers moved to one half of their new memory. */
-class HalfSelector : public StmtExprMutator {
+/*! \brief Accesses of buffers moved to one part of their new memory. */
+class PartSelector : public StmtExprMutator {
  public:
-  /*! \param sizes Elements of one half by data pointer. */
-  HalfSelector(const std::unordered_map<const VarNode*, PrimExpr>& sizes, PrimExpr half)
-      : sizes_(sizes), half_(std::move(half)) {}
+  PartSelector(const Parts& parts, PrimExpr part) : parts_(parts), part_(std::move(part)) {}
 
  protected:
   Stmt VisitStmt_(const AttrStmtNode* op) override {
-    if (op->attr_key == kAsyncCopy) return VisitStmt(op->body);
+    if (op->attr_key == attr::pragma_async_copy) return VisitStmt(op->body);
     return StmtExprMutator::VisitStmt_(op);
   }
   PrimExpr VisitExpr_(const BufferLoadNode* op) final {
     Array<PrimExpr> indices = VisitExprs(op->indices);
-    auto it = sizes_.find(op->buffer->data.get());
-    if (it != sizes_.end()) {
-      return BufferLoad(Doubled(op->buffer, it->second), Shift(indices, it->second));
+    auto it = parts_.sizes.find(op->buffer->data.get());
+    if (it != parts_.sizes.end()) {
+      return BufferLoad(Enlarged(op->buffer, it->second), Shift(indices, it->second));
     }
     return indices.same_as(op->indices) ? GetRef<PrimExpr>(op) : BufferLoad(op->buffer, indices);
   }
   Stmt VisitStmt_(const BufferStoreNode* op) final {
     Array<PrimExpr> indices = VisitExprs(op->indices);
     PrimExpr value = VisitExpr(op->value);
-    auto it = sizes_.find(op->buffer->data.get());
-    if (it != sizes_.end()) {
-      return BufferStore(Doubled(op->buffer, it->second), value, Shift(indices, it->second));
+    auto it = parts_.sizes.find(op->buffer->data.get());
+    if (it != parts_.sizes.end()) {
+      return BufferStore(Enlarged(op->buffer, it->second), value, Shift(indices, it->second));
     }
     if (indices.same_as(op->indices) && value.same_as(op->value)) return GetRef<Stmt>(op);
     return BufferStore(op->buffer, value, indices);
   }
 
-  Buffer Doubled(const Buffer& buffer, const PrimExpr& size) {
-    auto [it, fresh] = doubled_.try_emplace(buffer.get(), buffer);
-    if (fresh) it->second.CopyOnWrite()->shape = {size * make_const(size.dtype(), 2)};
+  Buffer Enlarged(const Buffer& buffer, const PrimExpr& size) {
+    auto [it, fresh] = enlarged_.try_emplace(buffer.get(), buffer);
+    if (fresh) it->second.CopyOnWrite()->shape = {size * parts_.count(size.dtype())};
     return it->second;
   }
   Array<PrimExpr> Shift(const Array<PrimExpr>& indices, const PrimExpr& size) {
     ICHECK_EQ(indices.size(), 1U);
     DataType index = indices[0].dtype();
-    PrimExpr offset = cast(index.element_of(), half_) * cast(index.element_of(), size);
+    PrimExpr offset = cast(index.element_of(), part_) * cast(index.element_of(), size);
     if (index.is_scalar()) return {indices[0] + offset};
     if (const auto* ramp = indices[0].as<RampNode>()) {
       return {Ramp(ramp->base + offset, ramp->stride, ramp->lanes)};
@@ -164,31 +173,41 @@ class HalfSelector : public StmtExprMutator {
     return {indices[0] + Broadcast(offset, index.lanes())};
   }
 
-  const std::unordered_map<const VarNode*, PrimExpr>& sizes_;
-  PrimExpr half_;
-  std::unordered_map<const BufferNode*, Buffer> doubled_;
+  const Parts& parts_;
+  PrimExpr part_;
+  std::unordered_map<const BufferNode*, Buffer> enlarged_;
 };
 
-/*! \brief One trip of a loop: reads the present half, fills the other one for the next trip. */
-class TripRewriter final : public HalfSelector {
+/*! \brief One trip of a loop: reads the present part, fills another one for a later trip. */
+class TripRewriter final : public PartSelector {
  public:
-  TripRewriter(const std::vector<DoubleBuffer>& candidates,
-               const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
-               PrimExpr half)
-      : HalfSelector(sizes, half), loop_(loop) {
+  TripRewriter(const std::vector<DoubleBuffer>& candidates, const Parts& parts, const For& loop,
+               PrimExpr part)
+      : PartSelector(parts, part), loop_(loop) {
     for (const DoubleBuffer& candidate : candidates) {
       allocations_.insert(candidate.allocation);
-      fillings_.insert(candidate.filling);
+      fillings_[candidate.filling] = &candidate;
     }
   }
 
-  /*! \brief The statement that fills `half` for the trip with this value of the loop variable. */
-  static Stmt Filling(const DoubleBuffer& candidate,
-                      const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
-                      const PrimExpr& value, const PrimExpr& half) {
-    // First the trip: the half is that of the present one.
+  /*!
+   * \brief The statement that fills `part` for the trip with this value of the loop variable.
+   * \param runs Whether there is such a trip.
+   * \param is_later Whether other threads may still read another part meanwhile.
+   */
+  static Stmt Filling(const DoubleBuffer& candidate, const Parts& parts, const For& loop,
+                      const PrimExpr& value, const PrimExpr& part, const PrimExpr& runs,
+                      bool is_later) {
+    // First the trip: the part is that of the present one.
     Stmt body = Substitute(candidate.filling->body, Map<Var, PrimExpr>{{loop->loop_var, value}});
-    Stmt filled = RenewBindings(HalfSelector(sizes, half)(body));
+    Stmt filled = RenewBindings(PartSelector(parts, part)(body));
+    if (is_later) {
+      // Threads that fill this part do not wait for those that still read another one.
+      filled = AttrStmt(candidate.filling->node, attr::double_buffer_write,
+                        make_const(DataType::Int(32), 1), std::move(filled));
+    }
+    if (!is_one(runs)) filled = IfThenElse(runs, filled);
+    // A trip that starts no copy ends a group as well, so that waits can count them.
     return candidate.is_async() ? StartOf(filled) : filled;
   }
 
@@ -198,19 +217,22 @@ class TripRewriter final : public HalfSelector {
     return StmtExprMutator::VisitStmt_(op);
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    if (!fillings_.count(op)) return HalfSelector::VisitStmt_(op);
-    PrimExpr next = loop_->loop_var + make_const(loop_->loop_var->dtype, 1);
-    PrimExpr other = analyzer_.Simplify(make_const(half_.dtype(), 1) - half_);
-    Stmt filling = Filling({nullptr, op}, sizes_, loop_, next, other);
-    // Threads that fill this half do not wait for those that still read the other one.
-    filling = AttrStmt(op->node, attr::double_buffer_write, make_const(DataType::Int(32), 1),
-                       std::move(filling));
-    return IfThenElse(next < loop_->min + loop_->extent, filling);
+    auto it = fillings_.find(op);
+    if (it == fillings_.end()) return PartSelector::VisitStmt_(op);
+    const DataType index = loop_->loop_var->dtype;
+    PrimExpr later = loop_->loop_var + make_const(index, parts_.trips_ahead);
+    // That of the last trip, whose threads are done with it.
+    PrimExpr last = parts_.trips_ahead == 1
+                        ? make_const(part_.dtype(), 1) - part_
+                        : floormod(part_ + make_const(part_.dtype(), parts_.trips_ahead),
+                                   parts_.count(part_.dtype()));
+    return Filling(*it->second, parts_, loop_, later, analyzer_.Simplify(last),
+                   later < loop_->min + loop_->extent, /*is_later=*/true);
   }
 
   const For& loop_;
   std::unordered_set<const AllocateNode*> allocations_;
-  std::unordered_set<const AttrStmtNode*> fillings_;
+  std::unordered_map<const AttrStmtNode*, const DoubleBuffer*> fillings_;
   arith::Analyzer analyzer_;
 };
 
@@ -231,11 +253,11 @@ class DoubleBufferInjector final : public StmtMutator {
     return candidates.empty() ? stmt : Inject(GetRef<For>(loop), candidates);
   }
 
-  /*! \brief Whether the next trip's contents can be computed before this trip has ended. */
+  /*! \brief Whether a later trip's contents can be computed before this trip has ended. */
   static bool CanOverlap(const ForNode* loop, const DoubleBuffer& candidate) {
     const VarNode* data = candidate.allocation->buffer_var.get();
     PointerUses all(loop->body), filling(candidate.filling->body);
-    // A pointer handed on would have to be told which half is meant.
+    // A pointer handed on would have to be told which part is meant.
     if (all.escaped.count(data) || filling.read.count(data)) return false;
     for (const VarNode* written : filling.written) {
       if (written != data) return false;
@@ -252,64 +274,77 @@ class DoubleBufferInjector final : public StmtMutator {
     return is_one(candidate.allocation->condition);
   }
 
+  /*! \brief Trips that all buffers of a loop can be filled ahead, and that the loop has. */
+  static int64_t TripsAhead(const For& loop, const std::vector<DoubleBuffer>& candidates) {
+    int64_t ahead = candidates[0].trips_ahead();
+    for (const DoubleBuffer& candidate : candidates) {
+      ahead = std::min(ahead, candidate.trips_ahead());
+    }
+    const int64_t* trips = as_const_int(loop->extent);
+    return trips == nullptr ? ahead : std::clamp<int64_t>(*trips - 1, 1, ahead);
+  }
+
   Stmt Inject(const For& loop, const std::vector<DoubleBuffer>& candidates) {
-    std::unordered_map<const VarNode*, PrimExpr> sizes;
+    Parts parts;
+    parts.trips_ahead = TripsAhead(loop, candidates);
     for (const DoubleBuffer& candidate : candidates) {
       PrimExpr size = make_const(DataType::Int(32), 1);
       for (const PrimExpr& extent : candidate.allocation->extents) size = size * extent;
-      sizes[candidate.allocation->buffer_var.get()] = analyzer_.Simplify(size);
+      parts.sizes[candidate.allocation->buffer_var.get()] = analyzer_.Simplify(size);
     }
-    PrimExpr zero = make_zero(loop->loop_var->dtype);
     Array<Stmt> seq;
-    for (const DoubleBuffer& candidate : candidates) {
-      Stmt first = TripRewriter::Filling(candidate, sizes, loop, loop->min, zero);
-      bool runs = analyzer_.CanProve(zero < loop->extent);
-      seq.push_back(runs ? first : IfThenElse(zero < loop->extent, first));
+    const DataType index = loop->loop_var->dtype;
+    for (int64_t trip = 0; trip < parts.trips_ahead; ++trip) {
+      const PrimExpr part = make_const(index, trip);
+      const PrimExpr runs = part < loop->extent;
+      for (const DoubleBuffer& candidate : candidates) {
+        seq.push_back(TripRewriter::Filling(candidate, parts, loop,
+                                            analyzer_.Simplify(loop->min + part), part,
+                                            analyzer_.CanProve(runs) ? const_true() : runs,
+                                            /*is_later=*/false));
+      }
     }
-    seq.push_back(split_loop_ > 1 ? SplitLoop(loop, candidates, sizes)
-                                  : WholeLoop(loop, candidates, sizes));
+    const bool splits = split_loop_ > 1 && split_loop_ % (parts.trips_ahead + 1) == 0;
+    seq.push_back(splits ? SplitLoop(loop, candidates, parts) : WholeLoop(loop, candidates, parts));
     Stmt result = SeqStmt::Flatten(seq);
     for (size_t i = candidates.size(); i != 0; --i) {
       const AllocateNode* old = candidates[i - 1].allocation;
-      PrimExpr size = sizes.at(old->buffer_var.get());
-      PrimExpr both = analyzer_.Simplify(size * make_const(size.dtype(), 2));
+      PrimExpr size = parts.sizes.at(old->buffer_var.get());
+      PrimExpr all = analyzer_.Simplify(size * parts.count(size.dtype()));
       result =
-          Allocate(old->buffer_var, old->dtype, {both}, old->condition, result, old->annotations);
+          Allocate(old->buffer_var, old->dtype, {all}, old->condition, result, old->annotations);
     }
     return result;
   }
 
-  static Stmt Trip(const std::vector<DoubleBuffer>& candidates,
-                   const std::unordered_map<const VarNode*, PrimExpr>& sizes, const For& loop,
-                   const PrimExpr& half) {
-    Stmt body = TripRewriter(candidates, sizes, loop, half)(loop->body);
-    const bool waits =
-        std::any_of(candidates.begin(), candidates.end(),
-                    [](const DoubleBuffer& candidate) { return candidate.is_async(); });
-    return waits ? AfterCopies(body) : body;
+  static Stmt Trip(const std::vector<DoubleBuffer>& candidates, const Parts& parts, const For& loop,
+                   const PrimExpr& part) {
+    Stmt body = TripRewriter(candidates, parts, loop, part)(loop->body);
+    const auto groups =
+        std::count_if(candidates.begin(), candidates.end(),
+                      [](const DoubleBuffer& candidate) { return candidate.is_async(); });
+    // Those of later trips may be on their way.
+    return groups == 0 ? body : AfterCopies(groups * (parts.trips_ahead - 1), body);
   }
 
-  Stmt WholeLoop(For loop, const std::vector<DoubleBuffer>& candidates,
-                 const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
+  Stmt WholeLoop(For loop, const std::vector<DoubleBuffer>& candidates, const Parts& parts) {
     const Var& var = loop->loop_var;
     PrimExpr trip = is_zero(loop->min) ? PrimExpr(var) : var - loop->min;
-    PrimExpr half = floormod(trip, make_const(var->dtype, 2));
-    Stmt body = Trip(candidates, sizes, loop, half);
+    Stmt body = Trip(candidates, parts, loop, floormod(trip, parts.count(var->dtype)));
     loop.CopyOnWrite()->body = body;
     return loop;
   }
 
-  /*! \brief The loop in steps of several trips, each of which knows its half as a constant. */
-  Stmt SplitLoop(const For& loop, const std::vector<DoubleBuffer>& candidates,
-                 const std::unordered_map<const VarNode*, PrimExpr>& sizes) {
+  /*! \brief The loop in steps of several trips, each of which knows its part as a constant. */
+  Stmt SplitLoop(const For& loop, const std::vector<DoubleBuffer>& candidates, const Parts& parts) {
     DataType index = loop->loop_var->dtype;
     PrimExpr factor = make_const(index, split_loop_);
     PrimExpr steps = analyzer_.Simplify(floordiv(loop->extent, factor));
     PrimExpr rest = analyzer_.Simplify(floormod(loop->extent, factor));
     Var step = loop->loop_var.copy_with_suffix("_step");
-    // Steps have an even number of trips, so a trip's place in its step decides its half.
+    // The parts divide the trips of a step, so a trip's place in its step decides its part.
     auto trip = [&](const PrimExpr& base, int place) {
-      Stmt body = Trip(candidates, sizes, loop, make_const(index, place % 2));
+      Stmt body = Trip(candidates, parts, loop, make_const(index, place % (parts.trips_ahead + 1)));
       PrimExpr value = loop->min + base + make_const(index, place);
       return RenewBindings(Substitute(body, Map<Var, PrimExpr>{{loop->loop_var, value}}));
     };
@@ -334,7 +369,7 @@ class DoubleBufferInjector final : public StmtMutator {
 /*! \brief Requests that no loop could follow. */
 class RequestRemover final : public StmtMutator {
   Stmt VisitStmt_(const AttrStmtNode* op) final {
-    if (op->attr_key == attr::double_buffer_scope || op->attr_key == kAsyncCopy) {
+    if (op->attr_key == attr::double_buffer_scope || op->attr_key == attr::pragma_async_copy) {
       return VisitStmt(op->body);
     }
     return StmtMutator::VisitStmt_(op);

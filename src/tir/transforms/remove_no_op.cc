@@ -11,6 +11,7 @@
 #include "dead_store.h"
 #include "pass_common.h"
 #include "pass_option.h"
+#include "software_pipeline.h"
 
 namespace tvm {
 namespace tir {
@@ -95,7 +96,9 @@ class NoOpRemover final : public StmtMutator {
   }
   Stmt VisitStmt_(const AttrStmtNode* op) final {
     Stmt stmt = StmtMutator::VisitStmt_(op);
-    return is_no_op(stmt.as<AttrStmtNode>()->body) ? Nothing() : stmt;
+    // A group of copies counts for those who wait, also if it has none.
+    const bool counts = op->attr_key == attr::async_commit_queue_scope;
+    return is_no_op(stmt.as<AttrStmtNode>()->body) && !counts ? Nothing() : stmt;
   }
   Stmt VisitStmt_(const IfThenElseNode* op) final {
     Stmt stmt = MutateBranches(op);

@@ -102,6 +102,32 @@ def test_rows_padded_by_the_length_of_a_split():
             )
 
 
+def test_copies_made_trips_ahead():
+    dag = matmul_relu()
+    s = dag.get_init_state()
+    c = s.stage_ops[2]
+    tile = s.cache_read(s.stage_ops[1], "global", [c])
+    outer, _ = s.split(c, s[c].iters[2], [4])
+    s.compute_at(tile, c, outer)
+    steps = auto_scheduler.measure_record.steps_to_json(s)
+
+    def replayed(*step):
+        return dag.replay_steps(auto_scheduler.measure_record.steps_from_json([*steps, step]))
+
+    state = replayed("FA", 3, [2], [2])
+    assert '"async_copy", 2)' in dag.print_python_code_from_state(state)
+    assert_same_program(dag, state)
+    with pytest.raises(ValueError, match="a length of the step FA .* is still open"):
+        dag.print_python_code_from_state(replayed("FA", 3, [2], [0]))
+    for wrong, message in (
+        (["FA", 3, [1], [2]], "is not computed in a loop of C"),
+        (["FA", 3, [], [2]], "needs copies and one length"),
+        (["FA", 3, [2], [-1]], "must be >= 1"),
+    ):
+        with pytest.raises((ValueError, tvm.error.TVMError), match=message):
+            replayed(*wrong)
+
+
 def test_partial_sums():
     dag = matmul_relu()
     s = dag.get_init_state()

@@ -126,7 +126,7 @@ def test_tiles_are_fetched_ahead_where_copies_go_on_meanwhile(arch, is_async):
     target = f"cuda -arch={arch}"
     task = make_sym_task(dense_add(64, 48, 96), target).task
     [sketch] = task.sketches
-    assert ("PR" in sketch.backbone) == is_async
+    assert ("FA" in sketch.backbone) == is_async
     knobs = dict.fromkeys(
         map(str, SketchPerfFunc(sketch, MLPModelPLWrapper()).features.pack.var_factors), 1
     )

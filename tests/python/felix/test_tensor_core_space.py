@@ -147,10 +147,13 @@ def test_a_product_has_two_structures_on_tensor_cores():
     assert task.failures == []
     ahead, plain = tensor_core_sketches(task)
     assert len(task.sketches) == 3
-    assert list(ahead.backbone).count("PR") == 3 and list(plain.backbone).count("PR") == 1
-    # Warps and fragments of rows and columns, steps in shared memory, lanes of both copies.
-    groups = [int(group.extent_expr) for group in plain.context.split_groups]
-    assert groups == [64 // 16, 64 // 16, 96 // 16, 8, 8]
+    assert "FA" in ahead.backbone and "FA" not in plain.backbone
+    # Warps and fragments of rows and columns, steps in shared memory, lanes of both copies, and
+    # how many trips ahead these are.
+    lengths = [64 // 16, 64 // 16, 96 // 16, 8, 8]
+    for sketch, expected in ((plain, lengths), (ahead, [*lengths, 4])):
+        groups = [int(group.extent_expr) for group in sketch.context.split_groups]
+        assert groups == expected
 
 
 def test_parts_of_long_sums_are_shared_by_blocks():
@@ -177,7 +180,7 @@ def test_the_model_of_a_device_prefers_parts_of_few_long_sums():
         share = np.expm1(maker.rows(points)[..., NAMES.index("kernel_share")])
         return (cycles * share).sum(1).min()
 
-    assert best(parts) < 0.3 * min(map(best, whole))
+    assert best(parts) < 0.5 * min(map(best, whole))
 
 
 @pytest.mark.parametrize(
@@ -248,11 +251,27 @@ def test_records_hold_what_fragments_need():
     state = state_at("float16", 0, points_of("float16", 0, 1)[0])
     result = auto_scheduler.MeasureResult([1e-3], 0, "", 0.1, 0.0)
     line = auto_scheduler.measure_record.dump_record_to_string(MeasureInput(task, state), result)
-    for part in ('"FXS"', '"tensor_core"', '"async_copy"', '"SA"'):
+    for part in ('"FXS"', '"tensor_core"', '"FA"', '"SA"'):
         assert part in line
     loaded, _ = auto_scheduler.measure_record.load_record_from_string(line)
     again = task.compute_dag.infer_bound_from_state(loaded.state)
     assert str(again) == str(task.compute_dag.infer_bound_from_state(state))
+    # Records from before tiles in flight were counted have a pragma on each copy: one trip ahead.
+    steps = auto_scheduler.measure_record.steps_to_json(state)
+    [(_, _, copies, _)] = [step for step in steps if step[0] == "FA"]
+    replayed = [
+        task.compute_dag.replay_steps(auto_scheduler.measure_record.steps_from_json(kept))
+        for kept in (
+            [step if step[0] != "FA" else [*step[:3], [1]] for step in steps],
+            [step for step in steps if step[0] != "FA"]
+            + [["PR", copy, 0, "async_copy"] for copy in copies],
+        )
+    ]
+    programs = [
+        tvm.lower(*task.compute_dag.apply_steps_from_state(state), simple_mode=True)
+        for state in replayed
+    ]
+    tvm.ir.assert_structural_equal(*programs)
 
 
 @pytest.mark.parametrize(("arch", "is_async"), [("sm_75", False), ("sm_80", True)])
@@ -261,11 +280,13 @@ def test_the_next_tile_is_fetched_as_the_architecture_can(arch, is_async):
     ahead = tensor_core_sketches(task)[0]
     function = SketchPerfFunc(ahead, MLPModelPLWrapper())
     knobs = {str(knob): 1 for knob in function.features.pack.var_factors}
-    # Both copies move 8 halves at a time.
-    state = ahead.state_from_config(knobs | {"sp_3_0": 8, "sp_4_0": 8})
+    # Both copies move 8 halves at a time; of three trips with tiles in flight, the first has come.
+    flight = {"sp_5_0": 2} if is_async else {}
+    state = ahead.state_from_config(knobs | {"sp_3_0": 8, "sp_4_0": 8} | flight)
     schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
     source = tvm.build(schedule, args, target=f"cuda -arch={arch}").imported_modules[0].get_source()
-    assert ("cp.async" in source) == is_async
+    assert ("cp.async.cg" in source) == is_async
+    assert ('"cp.async.wait_group %0;" :: "n"(2)' in source) == is_async
     assert "mma_sync" in source
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tvm import te, tir
 from tvm.tir import transform
 
 
-def staged_sums(rows=6, mark=True):
+def staged_sums(rows=6, mark=True, ahead=None):
     """B[i] = sum over j of 2 A[i, j], a row of A at a time going through a buffer."""
     A = te.placeholder((rows, 8), name="A")
     j = te.reduce_axis((0, 8), name="j")
@@ -22,6 +24,8 @@ def staged_sums(rows=6, mark=True):
     s[AA].compute_at(s[B], B.op.axis[0])
     if mark:
         s[AA].double_buffer()
+    if ahead is not None:
+        s[AA].pragma(s[AA].op.axis[0], "async_copy", ahead)
     return s, [A, B]
 
 
@@ -89,6 +93,103 @@ def test_double_buffered_schedule_runs_compiled():
     values, out = floats(7, 8), tvm.nd.empty((7,))
     module(tvm.nd.array(values), out)
     np.testing.assert_allclose(out.numpy(), 2 * values.sum(axis=1), rtol=1e-5)
+
+
+class _LateCopies:
+    """Runs a function whose asynchronous copies arrive no earlier than waits demand."""
+
+    _OPERATORS = {
+        "Add": operator.add,
+        "Sub": operator.sub,
+        "Mul": operator.mul,
+        "FloorMod": operator.mod,
+        "LT": operator.lt,
+    }
+
+    def __init__(self, func, *arrays):
+        self.values = {}
+        self.memory = {
+            func.buffer_map[param].data.name: array.reshape(-1)
+            for param, array in zip(func.params, arrays)
+        }
+        self.group, self.under_way, self.most_under_way = None, [], 0
+        self.run(func.body)
+
+    def run(self, stmt):
+        getattr(self, type(stmt).__name__)(stmt)
+
+    def value(self, expr):
+        if isinstance(expr, (tir.IntImm, tir.FloatImm)):
+            return expr.value
+        if isinstance(expr, tir.Var):
+            return self.values[expr.name]
+        if isinstance(expr, tir.BufferLoad):
+            return self.memory[expr.buffer.data.name][self.value(expr.indices[0])]
+        return self._OPERATORS[type(expr).__name__](self.value(expr.a), self.value(expr.b))
+
+    def SeqStmt(self, stmt):
+        for part in stmt.seq:
+            self.run(part)
+
+    def For(self, stmt):
+        first = self.value(stmt.min)
+        for trip in range(first, first + self.value(stmt.extent)):
+            self.values[stmt.loop_var.name] = trip
+            self.run(stmt.body)
+
+    def Evaluate(self, stmt):
+        assert isinstance(stmt.value, tir.IntImm)
+
+    def IfThenElse(self, stmt):
+        if self.value(stmt.condition):
+            self.run(stmt.then_case)
+
+    def Allocate(self, stmt):
+        size = int(stmt.extents[0])
+        self.memory[stmt.buffer_var.name] = np.full(size, np.nan, str(stmt.dtype))
+        self.run(stmt.body)
+
+    def AttrStmt(self, stmt):
+        if stmt.attr_key == "async_commit_queue_scope":
+            self.group = []
+            self.run(stmt.body)
+            self.under_way.append(self.group)
+            self.group = None
+            return
+        if stmt.attr_key == "async_wait_inflight_count":
+            while len(self.under_way) > self.value(stmt.value):
+                for memory, index, value in self.under_way.pop(0):
+                    memory[index] = value
+            self.most_under_way = max(self.most_under_way, len(list(filter(len, self.under_way))))
+        self.run(stmt.body)
+
+    def BufferStore(self, stmt):
+        place = self.memory[stmt.buffer.data.name], self.value(stmt.indices[0])
+        if self.group is None:
+            place[0][place[1]] = self.value(stmt.value)
+        else:
+            self.group.append((*place, self.value(stmt.value)))
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 4])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 9])
+def test_copies_several_trips_ahead_arrive_before_they_are_read(rows, ahead):
+    func = injected(*staged_sums(rows, ahead=ahead))
+    in_flight = min(ahead, max(rows - 1, 1))
+    assert f"T.allocate([{8 * (in_flight + 1)}]" in str(func) or rows == 1
+    values, out = floats(rows, 8), np.zeros(rows, "float32")
+    run = _LateCopies(func, values, out)
+    np.testing.assert_allclose(out, 2 * values.sum(axis=1), rtol=1e-5)
+    assert run.most_under_way == (in_flight - 1 if rows > 1 else 0)
+    # A step of the loop whose trips know their parts, where the parts divide it.
+    split = injected(*staged_sums(rows, ahead=ahead), split_loop=2 * (ahead + 1))
+    _LateCopies(split, values, out)
+    np.testing.assert_allclose(out, 2 * values.sum(axis=1), rtol=1e-5)
+
+
+def test_trips_ahead_are_a_number():
+    with pytest.raises(ValueError, match="pragma_async_copy of A.global must be a number .* got 0"):
+        injected(*staged_sums(ahead=0))
 
 
 def test_a_request_without_a_loop_is_dropped():

@@ -83,6 +83,7 @@ struct GpuFacts {
     shared_cycles = times.shared_memory;
     cache_cycles = times.cache;
     memory_cycles = times.memory;
+    latency_cycles = times.latency;
     kernel_cycles = times.total;
     auto per_byte = [&](const PrimExpr& bytes) { return div(kernel_work, bytes + RealConst(1)); };
     memory_intensity = per_byte(whole.memory);
@@ -105,6 +106,7 @@ struct GpuFacts {
   PrimExpr kernel_share = RealConst(0), kernel_cycles = RealConst(0);
   PrimExpr tensor_cycles = RealConst(0), arithmetic_cycles = RealConst(0);
   PrimExpr shared_cycles = RealConst(0), cache_cycles = RealConst(0), memory_cycles = RealConst(0);
+  PrimExpr latency_cycles = RealConst(0);
 };
 
 }  // namespace
@@ -141,6 +143,7 @@ FeatureGroup GpuFeatures() {
               {"shared_cycles", kNumber, [](const Facts& f) { return f.shared_cycles; }},
               {"cache_cycles", kNumber, [](const Facts& f) { return f.cache_cycles; }},
               {"memory_cycles", kNumber, [](const Facts& f) { return f.memory_cycles; }},
+              {"latency_cycles", kNumber, [](const Facts& f) { return f.latency_cycles; }},
           }};
 }
 

@@ -65,10 +65,13 @@ std::shared_ptr<const RandomRule> InitThreadBind();
  * Asks the lengths of splits only, so the loops need no extents yet; open lengths fit.
  */
 bool TiledThreadsFit(const SearchTask& task, const State& state);
-/*! \brief Marks copies into tiles of shared memory to be made for the next trip, while the present
- *         tiles are used; those on tensor cores, which have structures for both, stay as they are.
+/*!
+ * \brief Has copies into tiles of shared memory made ahead of their use, by an open number of
+ * trips; those on tensor cores, which have structures for both, stay as they are.
  */
 void FillTilesAhead(State* state);
+/*! \brief The number whose divisors are how many trips ahead of their use tiles are fetched. */
+constexpr int kMostTripsAhead = 4;
 /*!
  * \brief Pads rows of tiles in shared memory that neighbouring threads read one below the other, to
  *        an odd multiple of a copy's lanes: copies stay aligned, and rows spread over the banks.

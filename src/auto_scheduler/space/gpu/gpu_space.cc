@@ -172,13 +172,14 @@ class FelixGpuSpace final : public AnsorGpuSpace {
     return LengthsFit(task, state);
   }
 
-  /*! \brief Threads that share a plain loop or a reduction, and lanes of a copy. */
-  int64_t FreeLengths(const SearchTask& task, const Array<Step>& steps, size_t split) const final {
-    const AnnotationStepNode* mark = MarkOfInnerPart(steps, split);
+  /*! \brief Threads that share a plain loop or a reduction, lanes of a copy, tiles in flight. */
+  int64_t FreeLengths(const SearchTask& task, const Array<Step>& steps, size_t step) const final {
+    if (steps[step]->IsInstance<FetchAheadStepNode>()) return kMostTripsAhead;
+    const AnnotationStepNode* mark = MarkOfInnerPart(steps, step);
     if (mark == nullptr) return 0;
     switch (mark->annotation) {
       case IteratorAnnotation::kThreadX:
-        return PowersUpTo(ThreadLimit(task, *steps[split].as<SplitStepNode>()));
+        return PowersUpTo(ThreadLimit(task, *steps[step].as<SplitStepNode>()));
       case IteratorAnnotation::kVectorize:
         return PowersUpTo(task->hardware_params->vector_unit_bytes / SmallestBytes(task));
       default:

@@ -71,20 +71,53 @@ PrimExpr FragmentsOf(const LoopProgram& program, int buffer) {
   return RealConst(1);
 }
 
-/*! \brief Whether all tiles that are filled in loops are filled before they are needed, bool. A
- * loop of one trip is none, since lowering with numbers drops it. */
-PrimExpr FillsAhead(const LoopProgram& program, int kernel) {
+/*! \brief Whether a buffer of shared memory is filled from global memory. */
+bool IsFetched(const LoopProgram& program, int buffer) {
+  return std::any_of(program.stores.begin(), program.stores.end(), [&](const StoreInfo& store) {
+    return store.buffer == buffer &&
+           std::any_of(store.accesses.begin(), store.accesses.end(), [&](const AccessInfo& access) {
+             return MemoryOf(program, access) == Memory::kGlobal;
+           });
+  });
+}
+
+/*! \brief How the tiles of a kernel come into shared memory. */
+struct Fetches {
+  /*! \brief Whether all that are filled in loops are filled before they are needed, and whether
+   *         some are not; bool. A loop of one trip is none, since lowering with numbers drops it.
+   */
+  PrimExpr ahead, waited_for;
+  /*! \brief Latencies that a block waits for one after the other, float64; 0 without tiles. */
+  PrimExpr rounds = RealConst(0);
+};
+
+Fetches FetchesOf(const LoopProgram& program, int kernel) {
+  Fetches out;
   PrimExpr some = const_false(), others = const_false();
   for (const RealizeInfo& realize : program.realizes) {
     if (realize.kernel != kernel || program.buffers[realize.buffer].scope() != "shared") continue;
-    PrimExpr in_loop = const_false();
+    PrimExpr in_loop = const_false(), trips = RealConst(1);
     for (const LoopRef& loop : realize.loops) {
-      if (!loop->is_thread()) in_loop = EitherOf(in_loop, IsMoreThanOne(loop->extent));
+      if (loop->is_thread()) continue;
+      in_loop = EitherOf(in_loop, IsMoreThanOne(loop->extent));
+      trips = trips * ToReal(loop->extent);
     }
-    PrimExpr& kind = realize.is_double_buffer ? some : others;
+    const bool is_ahead = !is_zero(realize.trips_ahead);
+    PrimExpr& kind = is_ahead ? some : others;
     kind = EitherOf(kind, in_loop);
+    if (!IsFetched(program, realize.buffer)) continue;
+    PrimExpr rounds = trips;
+    if (is_ahead) {
+      // Each time that the innermost loop begins, nothing is on its way.
+      const PrimExpr inner = ToReal(realize.inner_trips());
+      rounds = div(trips, inner) *
+               (RealConst(1) + div(inner - RealConst(1), ToReal(realize.trips_ahead)));
+    }
+    out.rounds = max(out.rounds, rounds);
   }
-  return BothOf(some, Opposite(others));
+  out.ahead = BothOf(some, Opposite(others));
+  out.waited_for = others;
+  return out;
 }
 
 }  // namespace
@@ -127,8 +160,11 @@ KernelTimes KernelTimesOf(const LoopProgram& program, int kernel, const KernelFa
   const double enough_warps =
       kShareOfWarpsForMemory *
       static_cast<double>(machine.threads_per_multiprocessor / machine.warp_size);
-  const PrimExpr reached = AtMost(warps_at_once * RealConst(1 / enough_warps), 1) *
-                           AtMost(blocks * RealConst(1.0 / machine.num_cores), 1);
+  const Fetches fetches = FetchesOf(program, kernel);
+  // Copies that go on by themselves are kept waiting by their latency alone.
+  const PrimExpr reached =
+      Choose(fetches.ahead, RealConst(1), AtMost(warps_at_once * RealConst(1 / enough_warps), 1)) *
+      AtMost(blocks * RealConst(1.0 / machine.num_cores), 1);
   const PrimExpr idle_lanes =
       div(warps * RealConst(static_cast<double>(machine.warp_size)), ToReal(facts.threads));
 
@@ -147,9 +183,19 @@ KernelTimes KernelTimesOf(const LoopProgram& program, int kernel, const KernelFa
     longest = max(longest, cycles);
     sum = sum + cycles;
   }
-  const PrimExpr apart = Choose(FillsAhead(program, kernel), RealConst(kNotOverlappedAhead),
-                                RealConst(kNotOverlapped));
-  times.total = RealConst(kLaunchSeconds * machine.clock_rate) + longest + apart * (sum - longest);
+  // A part of what is read comes from memory, the rest out of the cache.
+  const PrimExpr from_memory = div(traffic.memory, max(traffic.cache, RealConst(1)));
+  const double cache_latency = static_cast<double>(machine.cache_latency);
+  const double memory_latency = static_cast<double>(machine.memory_latency);
+  const PrimExpr latency =
+      RealConst(cache_latency) + from_memory * RealConst(memory_latency - cache_latency);
+  const PrimExpr at_once = min(resident, fullest);
+  const PrimExpr own_work = Choose(fetches.waited_for, div(longest, at_once), RealConst(0));
+  times.latency = div(fullest, at_once) * fetches.rounds * latency + own_work;
+  const PrimExpr apart =
+      Choose(fetches.ahead, RealConst(kNotOverlappedAhead), RealConst(kNotOverlapped));
+  times.total = RealConst(kLaunchSeconds * machine.clock_rate) + max(longest, times.latency) +
+                apart * (sum - longest);
   return times;
 }
 

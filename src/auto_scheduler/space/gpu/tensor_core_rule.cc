@@ -187,16 +187,23 @@ std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
 /*! \brief Lays the loops of one product out. */
 class Layout {
  public:
+  /*! \brief When tiles are copied into shared memory. */
+  enum class Fetch {
+    kWhenNeeded,
+    /*! \brief For the next trip, through registers. */
+    kNext,
+    /*! \brief An open number of trips ahead, by copies that go on meanwhile. */
+    kAhead,
+  };
+
   /*!
-   * \param fills_ahead The pragma of copies that are made for the next trip; none if empty.
    * \param is_part Whether the product is of one part of its sums, whose loops are cut already.
    */
-  Layout(const SearchTask& task, State state, const Product& product, std::string fills_ahead,
-         bool is_part)
+  Layout(const SearchTask& task, State state, const Product& product, Fetch fetch, bool is_part)
       : task_(task),
         state_(std::move(state)),
         product_(product),
-        fills_ahead_(std::move(fills_ahead)),
+        fetch_(fetch),
         is_part_(is_part) {}
 
   /*!
@@ -219,8 +226,14 @@ class Layout {
       state_.compute_at(stage_id, staged, TileStaged(staged));
     }
     const int shared_at = n_reductions - 1, fragments_at = 2 * n_reductions - 1;
+    std::vector<int> tiles;
     for (const te::Operation& operand : {product_.left, product_.right}) {
-      Load(operand, product, shared_at, fragments_at);
+      tiles.push_back(Load(operand, product, shared_at, fragments_at));
+    }
+    if (fetch_ == Fetch::kAhead) {
+      Array<int64_t> copies;
+      for (int tile : tiles) copies.push_back(state_.PositionOf(tile));
+      state_.fetch_ahead(state_.PositionOf(product), copies, NullOpt);
     }
     return state_;
   }
@@ -354,7 +367,8 @@ class Layout {
     return static_cast<int>(outer.size());
   }
 
-  void Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
+  /*! \return The identity of the stage that copies into shared memory. */
+  int Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
     const Array<Stage>& stages = state_->stages;
     const auto found = std::find_if(stages.begin(), stages.end(),
                                     [&](const Stage& stage) { return stage->op.same_as(operand); });
@@ -369,7 +383,8 @@ class Layout {
     state_.compute_at(fragments, reader, At(reader, fragments_at));
     PadRows(shared);
     FetchTogether(shared);
-    if (!fills_ahead_.empty()) state_.pragma(shared, At(shared, 0), fills_ahead_);
+    if (fetch_ == Fetch::kNext) state_.pragma(shared, At(shared, 0), "double_buffer");
+    return state_->stages[shared]->id;
   }
 
   /*!
@@ -413,7 +428,7 @@ class Layout {
   const SearchTask& task_;
   State state_;
   const Product& product_;
-  std::string fills_ahead_;
+  Fetch fetch_;
   bool is_part_;
   /*! \brief Steps that split the consumer's rows and columns of fragments. */
   int64_t row_split_ = -1, column_split_ = -1;
@@ -442,11 +457,12 @@ class TensorCores final : public SketchRule {
     const std::optional<Product> product = ProductOf(task, result->stages[stage_id]);
     ICHECK(product.has_value());
     const int id = result->stages[stage_id]->id;
-    const std::string ahead =
-        task->Machine().compute_capability >= kAsyncCopiesFrom ? "async_copy" : "double_buffer";
+    using Fetch = Layout::Fetch;
+    const Fetch ahead =
+        task->Machine().compute_capability >= kAsyncCopiesFrom ? Fetch::kAhead : Fetch::kNext;
     Result results;
-    for (const std::string& fills_ahead : {ahead, std::string()}) {
-      const State made = Layout(task, result, *product, fills_ahead, /*is_part=*/false)
+    for (Fetch fetch : {ahead, Fetch::kWhenNeeded}) {
+      const State made = Layout(task, result, *product, fetch, /*is_part=*/false)
                              .Apply(stage_id, consumer, copies);
       results.emplace_back(made, made.PositionOf(id) - 1);
     }
@@ -475,7 +491,7 @@ class TensorCores final : public SketchRule {
 
   /*! \brief The structure in which blocks have parts of the sums, which a second kernel adds up. */
   static std::optional<Result::value_type> OfParts(const SearchTask& task, State state,
-                                                   int stage_id, const std::string& ahead) {
+                                                   int stage_id, Layout::Fetch ahead) {
     const std::optional<Product> product = ProductOf(task, state->stages[stage_id]);
     int reduction = 0;
     Iterator sum;

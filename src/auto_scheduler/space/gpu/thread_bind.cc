@@ -9,6 +9,7 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "../../sketch_utils.h"
@@ -251,6 +252,7 @@ bool IsTileOfThreads(const State& state, int stage_id) {
 }  // namespace
 
 void FillTilesAhead(State* state) {
+  std::map<int, Array<int64_t>> copies_of;
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage stage = (*state)->stages[i];
     if (!IsTileOfThreads(*state, i)) continue;
@@ -259,7 +261,10 @@ void FillTilesAhead(State* state) {
     if (stages[state->PositionOf(stage->source)]->op_type != StageKind::kPlaceholder) continue;
     // What a row multiplies is used once, so that memory is waited for either way.
     if (IsRow((*state)->stages[state->PositionOf(stage->attach_stage)])) continue;
-    state->pragma(i, stage->iters[0], "async_copy");
+    copies_of[stage->attach_stage].push_back(i);
+  }
+  for (const auto& [reader, copies] : copies_of) {
+    state->fetch_ahead(state->PositionOf(reader), copies, NullOpt);
   }
 }
 
