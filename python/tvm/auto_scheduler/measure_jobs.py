@@ -262,10 +262,11 @@ def _dynamic_shared_bytes(kernel: tir.PrimFunc) -> int:
 
     def count(node: Any) -> None:
         nonlocal total
-        if isinstance(node, tir.Allocate):
-            if str(node.buffer_var.type_annotation.storage_scope) == "shared.dyn":
-                element = DataType(str(node.dtype))
-                total += element.bits * element.lanes // 8 * math.prod(map(int, node.extents))
+        if not isinstance(node, tir.Allocate):
+            return
+        if str(node.buffer_var.type_annotation.storage_scope) == "shared.dyn":
+            element = DataType(str(node.dtype))
+            total += element.bits * element.lanes // 8 * math.prod(map(int, node.extents))
 
     tir.stmt_functor.post_order_visit(kernel.body, count)
     return total

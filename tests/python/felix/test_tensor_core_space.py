@@ -296,7 +296,11 @@ def test_machine_code_keeps_to_the_limits(name):
     task = task_of(name).ansor_task
     for index in range(2):
         function = perf_func(name, index)
-        [point] = points_of(name, index, 1)
+        # Of the first sketch one that asks for more shared memory than every device grants.
+        points = points_of(name, index, 1 if index or name == "tf32" else 200)
+        bytes_of = np.expm1(function.features.rows(points)[..., NAMES.index("shared_bytes")]).max(1)
+        assert len(points) == 1 or bytes_of.max() > 48 << 10
+        point = points[np.argmax(bytes_of)]
         config = function.features.config(point)
         state = function.sketch.state_from_config(config)
         request = MeasureInput(task, state).request()

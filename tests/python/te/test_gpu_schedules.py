@@ -99,6 +99,23 @@ def test_tiled_matmul_with_cooperative_fetch_and_virtual_threads(m, n, k, scope)
     np.testing.assert_allclose(result, x @ y, rtol=1e-4, atol=1e-4)
 
 
+def test_a_kernel_asks_for_what_is_more_than_every_device_grants():
+    s, args = tiled_matmul(16, 16, 1024, step=1024)  # two tiles of 64 KiB
+    x, y = random(16, 1024), random(1024, 16, seed=1)
+    out = np.zeros((16, 16), "float32")
+    emulated = tvm.target.emulated
+    result = run(s, args, x, y, out, target=emulated("cuda -arch=sm_80"))[2]
+    np.testing.assert_allclose(result, x @ y, rtol=1e-4, atol=1e-4)
+    kernels = tvm.driver.split_dev_host_funcs(tvm.lower(s, args), tvm.target.Target("cuda"))[1]
+    assert 'T.allocate([131072], "uint8", "shared.dyn")' in str(kernels)
+    assert '"float32", "shared")' not in str(kernels)
+    with pytest.raises(ValueError, match="131072 bytes of dynamic .*; the target has 65536"):
+        run(s, args, x, y, out, target=emulated("cuda -arch=sm_75"))
+    less = emulated("cuda -arch=sm_80 -max_shared_memory_per_block=32768")
+    with pytest.raises(ValueError, match="brings the shared .* the target has 32768"):
+        run(s, args, x, y, out, target=less)
+
+
 def test_tiled_matmul_waits_twice_per_step():
     s, args = tiled_matmul(32, 32, 16)
     target = tvm.target.Target("cuda", host="llvm")
