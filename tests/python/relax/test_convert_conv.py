@@ -94,13 +94,13 @@ def check_convolution(make_module, run, op_names, rank, case):
         np.testing.assert_allclose(run(one, x), expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(case=windows(1, largest=7))
 def test_lines_are_images_of_one_row(make_module, run, op_names, case):
     check_convolution(make_module, run, op_names, 1, case)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(case=windows(3))
 def test_volumes_are_images_for_each_depth(make_module, run, op_names, case):
     check_convolution(make_module, run, op_names, 3, case)
@@ -139,7 +139,7 @@ def test_chains_of_convolutions_stay_images(make_module, run, op_names):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_transposed_convolutions_are_plain_ones(make_module, run, op_names, rank):
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(case=windows(rank, largest=4), extra=st.integers(0, 2))
     def run_cases(case, extra):
         options = dict(case["settings"])

@@ -12,7 +12,7 @@ from tvm.relax import op, transform
 RNG = np.random.default_rng(0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     shape=st.tuples(st.integers(2, 4), st.integers(2, 20), st.integers(2, 40)),
     axes=st.sampled_from([None, (0,), (-1,), (1, 2), (0, 2)]),

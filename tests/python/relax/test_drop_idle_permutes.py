@@ -13,7 +13,7 @@ def dropped(mod):
     return transform.DeadCodeElimination()(transform.DropIdlePermutes()(mod))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), shape=st.lists(st.sampled_from([1, 1, 2, 3]), min_size=1, max_size=5))
 def test_results_are_the_same(make_module, run, op_names, data, shape):
     axes = data.draw(st.permutations(range(len(shape))))
@@ -37,7 +37,7 @@ def test_axes_in_reverse_are_looked_at_too(make_module, op_names):
     assert op_names(dropped(make_module(turned, (4, 5)))) == ["permute_dims"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), shape=st.lists(st.sampled_from([1, 2, 3, 4]), min_size=2, max_size=5))
 def test_changes_of_axes_in_a_row_are_one(make_module, run, op_names, data, shape):
     orders = [data.draw(st.permutations(range(len(shape)))) for _ in range(3)]

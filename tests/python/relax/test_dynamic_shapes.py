@@ -81,7 +81,7 @@ def mlp():
     return model, _machine(model, (torch.randn(4, 20),), ({0: Dim("n", max=512)},))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(rows=st.integers(1, 200))
 def test_rows_of_any_number_are_computed(mlp, rows):
     model, machine = mlp

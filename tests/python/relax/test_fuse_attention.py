@@ -38,7 +38,7 @@ def check(run, fn, *inputs, fused=True, products=0):
     np.testing.assert_allclose(got, fn(*inputs).numpy(), rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     batch=st.integers(1, 2),
     groups=st.integers(1, 3),

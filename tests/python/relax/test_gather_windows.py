@@ -20,7 +20,7 @@ def gathered(mod):
     return transform.DeadCodeElimination()(transform.GatherWindows()(mod))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batch=st.integers(1, 3),
     channels=st.integers(1, 3),

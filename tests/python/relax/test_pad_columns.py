@@ -27,7 +27,7 @@ def convolution(data, filters, size=3, dtype="float32"):
     return op.nn.conv2d(data, relax.const(weight), padding=size // 2, **layouts)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     filters=st.sampled_from([1, 3, 5, 18, 21, 255]),
     channels=st.sampled_from([3, 16, 20]),
@@ -53,7 +53,7 @@ def test_filters_that_fill_no_vectors_are_filled_up(
     np.testing.assert_allclose(run(padded(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     lead=st.sampled_from([(), (3,), (2, 2)]),
     rows=st.integers(30, 60),
@@ -69,7 +69,7 @@ def test_products_of_two_tensors_too(make_module, run, op_names, lead, rows, dep
     np.testing.assert_allclose(run(filled, x, y), run(mod, x, y), rtol=1e-3, atol=1e-3)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     lead=st.sampled_from([(), (3,)]),
     rows=st.integers(1, 100),
@@ -165,7 +165,7 @@ def test_weights_that_are_computed(kind):
     torch.testing.assert_close(got, Model()(x, w), rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     lead=st.sampled_from([(2,), (2, 3)]),
     rows=st.integers(60, 80),

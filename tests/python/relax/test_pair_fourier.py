@@ -21,8 +21,7 @@ def kernels_of(function, *inputs):
 # The length decides on the stages, the shape on the loop around them.
 @pytest.mark.parametrize(
     ("shape", "n"),
-    [((5,), n) for n in (64, 100, 256, 400, 441, 512, 1024)]
-    + [(shape, n) for shape in ((2, 3), ()) for n in (64, 441)],
+    [((5,), n) for n in (64, 100, 400, 441, 512)] + [((2, 3), 64), ((), 441)],
 )
 def test_complex_numbers_stay_pairs(shape, n):
     z = torch.randn(*shape, n, dtype=torch.complex64)
@@ -32,8 +31,7 @@ def test_complex_numbers_stay_pairs(shape, n):
 
 @pytest.mark.parametrize(
     ("norm", "n"),
-    [(None, n) for n in (64, 100, 256, 400, 512, 882)]
-    + [(norm, n) for norm in ("ortho", "forward") for n in (64, 882)],
+    [(None, n) for n in (64, 100, 400, 882)] + [("ortho", 64), ("forward", 512)],
 )
 def test_real_numbers_give_pairs(n, norm):
     x = torch.randn(3, n)

@@ -16,7 +16,7 @@ def random(*shape):
     return RNG.standard_normal(shape).astype("float32")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 4), st.integers(6, 12), st.integers(1, 5)),
     axis=st.sampled_from([1, -2]),
@@ -67,7 +67,7 @@ def test_kernels_take_slices_in(function, shape, kernels):
         assert str(compiled).count(f"{kernels} kernels in {kernels} calls") == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     data=st.data(),
     width=st.sampled_from([3, 8, 16, 33]),

@@ -35,7 +35,7 @@ def test_transforms_of_random_shapes_equal_torch(shape, norm, data):
 
 
 # One product; two factors; three; a prime above the longest product, alone and times two.
-@pytest.mark.parametrize("n", [400, 768, 4096, 641, 1282])
+@pytest.mark.parametrize("n", [400, 768, 641])
 def test_long_transforms_equal_torch(n):
     # As long as PyTorch's rounding: sums of n numbers of size 1.
     check(

@@ -21,7 +21,7 @@ def reference(data, weight, ends):
     return result
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     counts=st.lists(st.integers(0, 6), min_size=1, max_size=5),
     depth=st.integers(1, 20),

@@ -21,7 +21,7 @@ def window_of(mod):
     return [int(n) for n in call.args[1].struct_info.shape], op.attrs_of(call)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
     window=st.tuples(st.integers(1, 5), st.integers(1, 5)),

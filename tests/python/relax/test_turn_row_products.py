@@ -25,7 +25,7 @@ def scores(axes):
     return body
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     lead=st.sampled_from([(), (3,), (2, 4), (1, 1)]),
     depth=st.integers(1, 40),

@@ -34,14 +34,14 @@ def check(name: str, seed: int, lower) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_loop_nest_of_any_schedule_equals_numpy(name, seed):
     check(name, seed, lambda sch, args: tvm.driver.schedule_to_module(sch, args)["main"])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_lowered_form_of_any_schedule_equals_numpy(name, seed):
     check(name, seed, lambda sch, args: tvm.lower(sch, args)["main"])
 
@@ -79,7 +79,7 @@ def test_machine_code_of_any_schedule_equals_numpy(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_machine_code_of_many_schedules_equals_numpy(name, seed):
     check_compiled(name, seed, random_schedule, "llvm")
 
@@ -97,6 +97,6 @@ def test_emulated_kernels_of_any_schedule_equal_numpy(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GPU_PROGRAMS)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_emulated_kernels_of_many_schedules_equal_numpy(name, seed):
     check_compiled(name, seed, random_gpu_schedule, tvm.target.emulated("cuda"))

@@ -74,7 +74,7 @@ def check_with_epilogue(epilogue, fn, data, weight, plain, rng):
 EPILOGUES = st.sampled_from(["none", "relu", "residual", "gate"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     # 17 and 37 have no tile that divides them.
     size=st.tuples(st.integers(3, 9), st.sampled_from([3, 4, 8, 9, 17, 37])),
@@ -94,7 +94,7 @@ def test_convolutions_match_torch(size, channels, filters, kernel, stride, epilo
     check_with_epilogue(epilogue, convolve, data, weight, plain, rng)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     size=st.tuples(st.integers(3, 9), st.integers(3, 9)),
     channels=st.sampled_from([6, 16, 40]),
@@ -113,7 +113,7 @@ def test_depthwise_convolutions_match_torch(size, channels, kernel, stride, epil
     check_with_epilogue(epilogue, convolve, data, weight, plain, rng)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     form=st.sampled_from(["dense", "dense_3d", "NN", "NT", "TN", "batch_NN", "batch_NT"]),
     rows=st.sampled_from([1, 5, 12, 49]),
@@ -152,7 +152,7 @@ def test_a_right_side_against_its_vectors_is_copied_where_many_rows_share_it(row
     assert ("b.global" in [str(stage.op.name) for stage in schedule.stages]) == copied
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 7), st.integers(1, 40)),
     axes=st.sampled_from([(1, 2), (3,), (2, 3), (0,), (0, 1, 2, 3)]),
@@ -271,7 +271,7 @@ def compute_packed(fn, weight_at, *arrays, target=HERE):
     return result.numpy(), weight_at in known.packings
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=6)
 @given(
     rows=st.sampled_from([1, 5, 13, 49, 50]),
     depth=st.integers(1, 40),
@@ -310,7 +310,7 @@ def test_constant_convolution_weights_are_packed_for_the_tile(groups, channels, 
     np.testing.assert_allclose(result, nhwc(expected), rtol=1e-4, atol=1e-4)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=7)
 @given(
     height=st.integers(1, 15),
     width=st.integers(1, 15),
@@ -340,7 +340,7 @@ def test_tiles_of_constant_weights_may_leave_any_remainder(
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-4)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=7)
 @given(
     batch=st.sampled_from([1, 2]),
     height=st.integers(3, 18),
@@ -388,7 +388,7 @@ def test_constant_data_is_not_taken_for_weights():
     assert set(known.packings) <= {1}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=7)
 @given(
     lead=st.sampled_from([(5,), (2, 3), (1, 1)]),
     width=st.integers(1, 150),

@@ -12,7 +12,7 @@ from tvm.topi import nn
 TARGET = tvm.target.Target("llvm")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     rows=st.integers(1, 150),
     depth=st.sampled_from([2, 34, 64]),

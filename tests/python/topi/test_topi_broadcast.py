@@ -35,7 +35,7 @@ def operands(rng, shapes, dtype):
     name=st.sampled_from([*REAL, *COMPARE, "mod"]),
     dtype=st.sampled_from(["float32", "int32", "int64"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_operator_broadcasts_as_numpy(shapes, name, dtype):
     a, b = operands(np.random.default_rng(1), shapes, dtype)
     if name == "divide" and dtype != "float32":
@@ -95,7 +95,7 @@ def test_symbolic_extents_broadcast():
 
 
 @given(shapes=shape_pairs())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_broadcast_to_equals_numpy(shapes):
     a, b = operands(np.random.default_rng(8), shapes, "float32")
     shape = np.broadcast_shapes(a.shape, b.shape)

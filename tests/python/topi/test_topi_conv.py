@@ -59,7 +59,7 @@ def reference(data, weight, case):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_conv_equals_torch_with_channels_in_front_and_last(rank, data):
     case = data.draw(convolutions(rank))
     rng = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def transposed(draw, rank):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_conv_transpose_equals_torch(rank, data):
     case = data.draw(transposed(rank))
     rng = np.random.default_rng(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -65,8 +67,7 @@ def test_rows_of_real_numbers_and_back(n):
     assert abs(found - want).max() < tolerance("float32") * abs(want).max()
 
 
-@pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("n", "sign"), zip(LENGTHS, itertools.cycle([-1, 1])))
 def test_rows_of_complex_numbers(n, sign):
     (re, im), data = transform("fft", n, sign=sign)
     z = data[0].astype("float64") + 1j * data[1]
@@ -83,8 +84,9 @@ OF_OTHER_VECTORS = [
 
 
 @pytest.mark.parametrize(("target", "dtype"), OF_OTHER_VECTORS)
-@pytest.mark.parametrize("sign", [-1, 1])
-@pytest.mark.parametrize(("n", "count"), [(64, 64), (100, 51), (256, 128), (441, 441), (512, 300)])
+@pytest.mark.parametrize(
+    ("n", "count", "sign"), [(64, 64, 1), (100, 51, -1), (256, 128, 1), (441, 441, -1)]
+)
 def test_rows_of_pairs(target, dtype, n, count, sign):
     re, im = complex_rows((3, n), dtype)
     tables = [t.astype(dtype) for t in topi.fft_tables(*topi.fft_split(n), sign, 0.5)]
@@ -100,8 +102,9 @@ def test_rows_of_pairs(target, dtype, n, count, sign):
 
 
 @pytest.mark.parametrize(("target", "dtype"), OF_OTHER_VECTORS)
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("n", [64, 90, 256, 400, 512, 882, 2048])
+@pytest.mark.parametrize(
+    ("n", "pairs"), zip([64, 90, 256, 400, 512, 882], itertools.cycle([True, False]))
+)
 def test_rows_of_real_numbers_by_half_as_many_complex_ones(target, dtype, pairs, n):
     data = complex_rows((3, n), dtype)[0]
     tables = [*topi.fft_tables(*topi.fft_split(n // 2), -1, 0.5), topi.rfft_turns(n)]
@@ -131,7 +134,7 @@ def test_vectors_of_other_processors_and_types(target, dtype, n):
     assert error < tolerance(dtype) * abs(want).max()
 
 
-@pytest.mark.parametrize("shape", [(2, 12, 16), (1, 64, 50), (3, 13, 17), (1, 128, 33)])
+@pytest.mark.parametrize("shape", [(2, 12, 16), (1, 64, 50), (3, 13, 17)])
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_columns(shape, sign):
     arrays = complex_rows(shape, "float32")

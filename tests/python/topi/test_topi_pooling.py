@@ -39,7 +39,7 @@ def in_both_layouts(fn, data):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @given(data=st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_max_pool_equals_torch(rank, data):
     case, dilation = data.draw(pools(rank)), data.draw(st.integers(1, 2))
     x = random_array(np.random.default_rng(0), 1, 3, *case["size"])
@@ -59,7 +59,7 @@ def test_max_pool_equals_torch(rank, data):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @given(data=st.data(), count_include_pad=st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_avg_pool_equals_torch(rank, data, count_include_pad):
     case = data.draw(pools(rank))
     x = random_array(np.random.default_rng(1), 1, 3, *case["size"])
@@ -171,7 +171,7 @@ def test_pool_refuses_arguments_that_do_not_fit(fn, message):
 
 @pytest.mark.parametrize("pool_type", ["avg", "max"])
 @given(case=pools(2), count_include_pad=st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_pool_grad_equals_torch(pool_type, case, count_include_pad):
     x = random_array(np.random.default_rng(7), 1, 2, *case["size"])
     data = torch.from_numpy(x).requires_grad_()

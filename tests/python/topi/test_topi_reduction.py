@@ -24,7 +24,7 @@ def reductions(draw):
     name=st.sampled_from(["sum", "prod", "max", "min", "mean"]),
     dtype=st.sampled_from(["float32", "int32", "float64"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_reduction_equals_numpy(case, name, dtype):
     shape, axis, keepdims = case
     if name == "mean":
@@ -38,7 +38,7 @@ def test_reduction_equals_numpy(case, name, dtype):
 
 
 @given(case=reductions(), name=st.sampled_from(["all", "any"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_logical_reduction_equals_numpy(case, name):
     shape, axis, keepdims = case
     x = np.random.default_rng(1).random(shape) < {"all": 0.9, "any": 0.1}[name]
@@ -64,7 +64,7 @@ def arg_reference(x, axis, keepdims, last, largest):
 
 
 @given(case=reductions(), last=st.booleans(), largest=st.booleans(), real=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_argmax_and_argmin_pick_the_first_or_the_last(case, last, largest, real):
     shape, axis, keepdims = case
     rng = np.random.default_rng(2)

@@ -24,7 +24,7 @@ def same(fn, reference, *arrays, symbolic=()):
 
 
 @given(shape=SHAPES, cut=st.integers(0, 3), dtype=DTYPES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_reshape_keeps_row_major_order(shape, cut, dtype):
     x = random_array(RNG, *shape, dtype=dtype)
     target = (int(np.prod(shape[: min(cut, len(shape))])), -1)
@@ -32,7 +32,7 @@ def test_reshape_keeps_row_major_order(shape, cut, dtype):
 
 
 @given(shape=SHAPES, data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_transpose_flip_and_expand_dims_equal_numpy(shape, data):
     x = random_array(RNG, *shape)
     order = data.draw(st.permutations(range(len(shape))))
@@ -43,7 +43,7 @@ def test_transpose_flip_and_expand_dims_equal_numpy(shape, data):
 
 
 @given(shape=SHAPES, data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_repeat_and_tile_equal_numpy(shape, data):
     x = random_array(RNG, *shape)
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -66,7 +66,7 @@ def test_squeeze_drops_dimensions_of_size_one():
 
 
 @given(shape=SHAPES, data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 def test_concatenate_and_stack_equal_numpy(shape, data):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     others = [list(shape), list(shape), list(shape)]

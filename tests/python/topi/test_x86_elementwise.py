@@ -19,7 +19,7 @@ def run(schedule, tensors, arrays):
     return result.numpy()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple),
     vectors=st.sampled_from([1, 2, 4]),

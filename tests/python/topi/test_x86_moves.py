@@ -32,7 +32,7 @@ def scheduled(fn, *arrays):
     return result.numpy()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     shape=st.lists(EXTENTS, min_size=2, max_size=4).filter(lambda s: np.prod(s) < 1e6),
     data=st.data(),
@@ -71,7 +71,7 @@ def test_results_may_have_more_elements_than_an_int32_counts(dtype):
     assert moved.axis == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     channels=st.integers(1, 9),
     image=st.sampled_from([(1, 1), (5, 7), (8, 8), (13, 3), (1, 40)]),
@@ -103,7 +103,7 @@ def test_a_factor_of_each_channel_leaves_images_whole():
     assert sum("T.Ramp" not in line.split("]")[0] for line in stores) == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     rank=st.integers(1, 4),
     widths=st.lists(st.sampled_from([1, 3, 16, 20, 48, 64]), min_size=1, max_size=4),
@@ -128,7 +128,7 @@ def test_whole_vectors_of_joined_tensors_come_from_one_of_them():
     assert all(store.startswith("T_concat_1[T.Ramp(") for store in stores)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(shape=st.lists(st.integers(1, 40), min_size=2, max_size=4), data=st.data())
 def test_borders_slices_and_rows_of_any_width(shape, data):
     x = random(*shape)
@@ -143,7 +143,7 @@ def test_borders_slices_and_rows_of_any_width(shape, data):
     np.testing.assert_array_equal(got, np.where(x > bias, x, x * bias))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     shape=st.lists(st.sampled_from([1, 2, 5, 16, 21, 33, 64]), min_size=2, max_size=4),
     data=st.data(),
@@ -168,7 +168,7 @@ def test_columns_share_vectors():
     assert not is_column_function([topi.nn.softmax(te.placeholder((8, 8, 8), name="x"), 2)])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     batch=st.integers(1, 3),
     groups=st.sampled_from([1, 2, 8]),
@@ -216,7 +216,7 @@ def test_groups_that_are_no_rows_have_the_same_values(axes):
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     rows=st.integers(1, 5),
     width=st.integers(16, 330),

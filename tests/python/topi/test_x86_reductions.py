@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 TARGET = tvm.target.Target("llvm -mcpu=znver4")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     shape=st.lists(st.sampled_from([1, 3, 16, 48, 64, 100]), min_size=2, max_size=3),
     data=st.data(),
@@ -51,7 +51,7 @@ def test_rows_and_columns_of_a_square_are_told_apart(axis, rows):
     assert ", 512, 16)" not in text
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 70), min_size=1, max_size=3),
     kind=st.sampled_from(["sum", "max", "argmax"]),
@@ -81,7 +81,7 @@ def test_many_elements_are_reduced_in_chunks(shape):
     np.testing.assert_allclose(result.numpy(), x.astype("float64").sum(), rtol=1e-4, atol=1e-2)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     rows=st.lists(st.integers(1, 5), min_size=1, max_size=2),
     widths=st.lists(st.integers(1, 40), min_size=2, max_size=9),
@@ -97,7 +97,7 @@ def test_rows_joined_of_odd_pieces(rows, widths):
     np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=2, max_size=4),
     data=st.data(),

@@ -24,7 +24,7 @@ def run(fn, *arrays, target="llvm"):
     return result.numpy()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(rows=st.integers(1, 20), depth=st.integers(1, 300), relu=st.booleans())
 def test_one_column(rows, depth, relu):
     left = RNG.standard_normal((rows, depth)).astype("float32")
@@ -39,7 +39,7 @@ def test_one_column(rows, depth, relu):
     np.testing.assert_allclose(got, np.maximum(expected, 0) if relu else expected, 1e-4, 1e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     channels=st.sampled_from([3, 8, 12, 16, 24, 32, 64, 80]),
     window=st.sampled_from([1, 2, 3, 5]),

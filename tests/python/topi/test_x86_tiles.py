@@ -31,7 +31,7 @@ def random(rng, *shape):
     return rng.standard_normal(shape).astype("float32")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     height=st.integers(3, 9),
     width=st.integers(3, 9),
@@ -64,7 +64,7 @@ def test_convolution_matches_torch_for_any_tile_and_order(
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     height=st.integers(5, 13),
     width=st.integers(5, 13),
@@ -103,7 +103,7 @@ def test_winograd_refuses_a_kernel_that_is_not_square():
         x86.pack_winograd_weight(np.zeros((3, 5, 4, 8), "float32"), 4, 8)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     height=st.integers(3, 9),
     width=st.integers(3, 9),
@@ -128,7 +128,7 @@ def test_depthwise_convolution_matches_torch_for_any_tile(height, width, channel
     np.testing.assert_allclose(got, expected.permute(0, 2, 3, 1).numpy(), rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(
     rows=st.integers(1, 9),
     depth=st.integers(1, 20),
@@ -234,7 +234,7 @@ def test_rows_of_a_dense_layer_lie_along_any_axis(leading):
     np.testing.assert_allclose(got, data @ weight.T, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batch=st.sampled_from([0, 1, 3]),
     rows=st.integers(1, 9),
@@ -260,7 +260,7 @@ def test_few_rows_read_columns_where_they_are(batch, rows, columns, depth, funct
 
 
 @pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=core-avx2"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batch=st.integers(1, 3),
     rows=st.integers(1, 30),

@@ -39,7 +39,7 @@ def packed_result(fn, *arrays):
     return result.numpy(), stored[1].shape
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=7)
 @given(
     rows=st.sampled_from([1, 5, 13, 49]),
     depth=st.integers(1, 40),
@@ -92,7 +92,7 @@ def check_convolution(rng, shape, filters, groups, stride, window, dilation=1):
     return stored
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=7)
 @given(
     batch=st.sampled_from([1, 2]),
     height=st.integers(3, 15),
@@ -114,7 +114,7 @@ def test_convolutions_match_torch(
     assert stored[0] * stored[-1] == filters + LANES // 2
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(
     batch=st.sampled_from([1, 2]),
     height=st.integers(3, 18),
