@@ -34,31 +34,41 @@ State OpenRfactorSplits(const State& state) {
 
 /*! \brief States on the way to sketches; rules that go on for ever make more of them. */
 constexpr size_t kMostStates = 1 << 16;
+/*!
+ * \brief States of one number of derivations. Alternatives of one stage multiply with those of all
+ *        others: a chain of eight products would have millions.
+ */
+constexpr size_t kMostAtOnce = 256;
 
 }  // namespace
 
 std::vector<State> DeriveSketches(const SearchTask& task, const SketchRules& rules) {
   std::vector<State> sketches;
-  SketchRule::Result open;
   const State& init = task->compute_dag->init_state;
-  open.emplace_back(init, static_cast<int>(init->stages.size()) - 1);
+  SketchRule::Result open = {{init, static_cast<int>(init->stages.size()) - 1}};
   // Breadth first, so that sketches of fewer derivations come first.
-  for (size_t next = 0; next < open.size(); ++next) {
-    const auto [state, stage_id] = open[next];
-    if (stage_id < 0) {
-      sketches.push_back(OpenRfactorSplits(state));
-      continue;
+  for (size_t made = 1; !open.empty();) {
+    SketchRule::Result next;
+    for (const auto& [state, stage_id] : open) {
+      if (stage_id < 0) {
+        sketches.push_back(OpenRfactorSplits(state));
+        continue;
+      }
+      for (const auto& rule : rules) {
+        SketchRule::Condition condition = rule->MeetCondition(task, state, stage_id);
+        if (condition == SketchRule::Condition::kSkip) continue;
+        for (auto& result : rule->Apply(task, state, stage_id)) {
+          next.push_back(std::move(result));
+          ++made;
+        }
+        TVM_CHECK(made <= kMostStates, RuntimeError)
+            << "sketch rule " << rule->Name() << ": sketches of " << task->workload_key
+            << " take more than " << kMostStates
+            << " steps; a rule must go on to an earlier stage in the end";
+        if (condition == SketchRule::Condition::kApplyAndSkipRest) break;
+      }
     }
-    for (const auto& rule : rules) {
-      SketchRule::Condition condition = rule->MeetCondition(task, state, stage_id);
-      if (condition == SketchRule::Condition::kSkip) continue;
-      for (auto& result : rule->Apply(task, state, stage_id)) open.push_back(std::move(result));
-      TVM_CHECK(open.size() <= kMostStates, RuntimeError)
-          << "sketch rule " << rule->Name() << ": sketches of " << task->workload_key
-          << " take more "
-          << "than " << kMostStates << " steps; a rule must go on to an earlier stage in the end";
-      if (condition == SketchRule::Condition::kApplyAndSkipRest) break;
-    }
+    open = SomeOf(std::move(next), kMostAtOnce);
   }
   return sketches;
 }

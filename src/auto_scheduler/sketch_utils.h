@@ -8,6 +8,7 @@
 #include <tvm/auto_scheduler/sketch_rule.h>
 #include <tvm/auto_scheduler/transform_step.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,27 @@ std::vector<int64_t> SpaceSplitSteps(const State& state, int stage_id);
 
 /*! \brief All index lists with which `op` reads `producer`; none unless it computes elements. */
 std::vector<Array<PrimExpr>> ReadsOf(const te::Operation& op, const te::Operation& producer);
+
+/*!
+ * \brief Up to `most` of some alternatives, in their order, the first among them.
+ *
+ * Alternatives that are products of choices, in lexicographic order, repeat themselves at regular
+ * distances, so those that are kept lie at irregular ones: each choice of each factor is among
+ * them.
+ */
+template <typename T>
+std::vector<T> SomeOf(std::vector<T> all, size_t most) {
+  if (all.size() <= most) return all;
+  constexpr double kGoldenRatio = 0.6180339887498949;
+  const double step = static_cast<double>(all.size()) / static_cast<double>(most);
+  std::vector<T> kept;
+  kept.reserve(most);
+  for (size_t i = 0; i < most; ++i) {
+    const double within = std::fmod(static_cast<double>(i) * kGoldenRatio, 1.0);
+    kept.push_back(std::move(all[static_cast<size_t>((static_cast<double>(i) + within) * step)]));
+  }
+  return kept;
+}
 
 /*! \brief Names listed in an attribute of the stage's operation. */
 std::vector<std::string> AttrNames(const Stage& stage, const std::string& key);

@@ -10,6 +10,7 @@
 #include <tvm/felix/sketch.h>
 #include <tvm/runtime/registry.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -32,12 +33,15 @@ using auto_scheduler::WithLengths;
 
 namespace {
 
-/*! \brief The sketches that can be lowered, with the alternatives that `options` leave. */
-SymSketches Generate(const SearchTask& task, const SearchSpace& space,
-                     const SpaceOptions& options) {
+/*!
+ * \brief The sketches that can be lowered, with the alternatives that `options` leave.
+ * \param enough Where there are as many, the others are not looked at.
+ */
+SymSketches Generate(const SearchTask& task, const SearchSpace& space, const SpaceOptions& options,
+                     const std::vector<State>& structures, size_t enough) {
   SymSketches result;
   std::unordered_set<std::string> seen;
-  for (const State& structure : space.Sketches(task, options)) {
+  for (const State& structure : structures) {
     try {
       State with_knobs = FillKnobs(task, structure, arith::VarContext::Make(), space);
       for (const State& completed : space.Complete(task, with_knobs, options)) {
@@ -45,6 +49,7 @@ SymSketches Generate(const SearchTask& task, const SearchSpace& space,
         State state = FillKnobs(task, completed, context, space);
         state = task->compute_dag.InferBound(state, &context);
         if (seen.insert(state.ToStr()).second) result.states.push_back(state);
+        if (result.states.size() == enough) return result;
       }
     } catch (const Error& error) {
       if (error.kind() != "ScheduleError") throw;
@@ -60,15 +65,17 @@ SymSketches Generate(const SearchTask& task, const SearchSpace& space,
 SymSketches GenerateAllSymSketches(const SearchTask& task, int max_sketches,
                                    const std::string& space_name) {
   const SearchSpace& space = SearchSpace::Get(task->target, space_name);
+  const size_t most = static_cast<size_t>(std::max(max_sketches, 0));
   SpaceOptions options;
-  SymSketches result = Generate(task, space, options);
-  while (static_cast<int>(result.states.size()) > max_sketches &&
-         options.narrowing < space.MaxNarrowing()) {
-    ++options.narrowing;
-    result = Generate(task, space, options);
+  for (; options.narrowing < space.MaxNarrowing(); ++options.narrowing) {
+    SymSketches result =
+        Generate(task, space, options, space.Sketches(task, options), /*enough=*/most + 1);
+    if (result.states.size() <= most) return result;
   }
-  if (static_cast<int>(result.states.size()) > max_sketches) result.states.resize(max_sketches);
-  return result;
+  const std::vector<State> structures = space.Sketches(task, options);
+  SymSketches result = Generate(task, space, options, SomeOf(structures, most), most);
+  if (!result.states.empty() || result.failures.empty()) return result;
+  return Generate(task, space, options, structures, most);
 }
 
 std::pair<tir::PrimFunc, arith::VarContext> GenerateCodeForState(const SearchTask& task,

@@ -208,8 +208,10 @@ class Polytope:
             bounds=[(None, None)] * matrix.shape[1] + [(0, 1e3)],
             method="highs",
         )
-        if not result.success or (offset[~relevant] > _TOLERANCE).any():
-            raise ValueError(f"Polytope: the constraints cannot be met ({result.message})")
+        broken = np.flatnonzero(offset[~relevant] > _TOLERANCE)
+        if not result.success or len(broken):
+            reason = f"{len(broken)} of no variable are broken" if len(broken) else result.message
+            raise ValueError(f"Polytope: the constraints cannot be met ({reason})")
         center = fixed.copy()
         center[free] = result.x[:-1]
         return center, float(result.x[-1])

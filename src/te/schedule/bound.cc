@@ -138,8 +138,23 @@ class BoundInference {
     }
     stage->op->GatherBound(stage->op, &analyzer_, requests, &domains_);
     for (const IterVar& root : stage->op->root_iter_vars()) {
-      domains_[root] = WithoutLoopsInExtent(domains_.at(root));
+      domains_[root] = around.empty() && IsOpenPartOf(domains_.at(root), root->dom)
+                           ? root->dom
+                           : WithoutLoopsInExtent(domains_.at(root));
     }
+  }
+
+  /*!
+   * \brief Whether a part of a domain of known size has an extent that follows from knobs.
+   *
+   * It is what tiles that leave a remainder read, together all of it. Left as it is, it would be in
+   * the extents of all stages before, and theirs in those before them.
+   */
+  bool IsOpenPartOf(const Range& part, const Range& domain) const {
+    return var_context_ != nullptr && domain.defined() &&
+           tir::as_const_int(part->extent) == nullptr &&
+           tir::as_const_int(domain->min) != nullptr &&
+           tir::as_const_int(domain->extent) != nullptr;
   }
 
   void CheckInScope(const Stage& stage, const Stage& reader,

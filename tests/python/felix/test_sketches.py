@@ -150,3 +150,18 @@ def test_orders_of_loops_that_are_one_are_no_sketches_of_their_own(rows):
         schedule, args = task.ansor_task.compute_dag.apply_steps_from_state(state)
         programs.add(str(tvm.lower(schedule, args)))
     assert len(programs) == len(tiled) == (2 if rows == 1 else 4)
+
+
+def test_alternatives_of_many_stages_do_not_multiply():
+    n = 64
+    data = te.placeholder((n, n), name="data")
+    weights = [te.placeholder((n, n), name=f"weight{i}") for i in range(8)]
+    out = data
+    for weight in weights:
+        out = topi.nn.matmul(out, weight)
+    task = make_sym_task([data, *weights, out], "llvm -mcpu=skylake-avx512").task
+    assert len(task.sketches) == MAX_SKETCHES and not task.failures
+    # Stages are whole, whatever tile a consumer reads of them, so that each has knobs of its own.
+    for sketch in task.sketches:
+        extents = {int(group.extent_expr) for group in sketch.context.split_groups}
+        assert extents <= {n, 42}  # 42: register tiles that leave a remainder

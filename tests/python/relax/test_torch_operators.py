@@ -225,11 +225,22 @@ def test_strides_that_leave_the_tensor_are_refused():
         imported(lambda x: (x + 1)[1:].as_strided((2, 2), (3, 4), 0), torch.randn(3, 5))
 
 
-def test_recurrent_layers_equal_torch():
+@pytest.mark.parametrize("how", ["sum", "prod", "mean", "amax", "amin"])
+def test_scattered_elements_may_take_the_places_of_others(how):
     torch.manual_seed(0)
-    x = torch.randn(2, 3, 3)
-    for make in (torch.nn.LSTM, torch.nn.GRU):
-        check(make(3, 5, bidirectional=True, batch_first=True).eval(), x)
+    x, source = torch.randn(5, 4) * 3, torch.randn(7, 3) * 3
+    index, rows = torch.randint(0, 5, (7, 3)), torch.randint(0, 5, (6,))
+
+    def both(x, source):
+        kept = x.scatter_reduce(0, index, source, how, include_self=True)
+        new = x.scatter_reduce(0, index, source, how, include_self=False)
+        if how == "sum":
+            return kept, new
+        more = source[:6].repeat(1, 2)[:, :4]
+        return kept, new, x.index_reduce(0, rows, more, how, include_self=False)
+
+    check(both, x, source)
+    check(both, x.int(), source.int())
 
 
 def test_products_by_einstein_notation_equal_torch():

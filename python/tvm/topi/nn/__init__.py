@@ -28,6 +28,7 @@ from .normalization import *
 from .pad import *
 from .pool_grad import *
 from .pooling import *
+from .recurrent import *
 from .simulated_quantization import *
 from .softmax import *
 from .sparse import *

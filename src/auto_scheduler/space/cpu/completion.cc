@@ -62,6 +62,9 @@ bool LastAxisIsContiguous(const te::ComputeOpNode* compute) {
   return contiguous || !reads;
 }
 
+/*! \brief Places of all producers of a sketch that are tried; those of each multiply. */
+constexpr size_t kMostPlaces = 16;
+
 bool IsOnce(const Iterator& iter) { return iter.ConstExtent() == 1; }
 
 /*! \brief The stage held in this one's tiles by multi-level tiling, or -1. */
@@ -501,7 +504,7 @@ std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
         next.push_back(location);
       }
     }
-    placed = std::move(next);
+    placed = SomeOf(std::move(next), kMostPlaces);
   }
   std::vector<State> completed;
   for (const State& state : placed) completed.push_back(MarkLoops(task, state));

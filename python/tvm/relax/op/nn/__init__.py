@@ -24,4 +24,5 @@ from .pooling import (
     max_pool2d,
     max_pool3d,
 )
+from .recurrent import *
 from .winograd import *

@@ -10,6 +10,7 @@ from . import normalization as normalization
 from . import program as program
 from . import quantization as quantization
 from . import random as random
+from . import recurrent as recurrent
 from . import reduction as reduction
 from . import regions as regions
 from . import selection as selection

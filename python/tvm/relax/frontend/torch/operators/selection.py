@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tvm import tir
 from tvm.ir import RelayExpr
 from tvm.relax import op
 from tvm.relax.expr import Tuple, TupleGetItem
@@ -145,22 +146,18 @@ refuse(
 )  # fmt: skip
 
 
-@converter("index_add.default", "index_copy.default")
+@converter("index_add.default", "index_copy.default", "index_reduce.default")
 def _index_update(a: Arguments) -> RelayExpr:
     """Whole slices at an index vector; the same as a scatter with the indices repeated."""
-    name = "source"
-    axis, shape = a.axis(), a.shape(name)
+    axis, shape = a.axis(), a.shape("source")
     apart = [1] * len(shape)
     apart[axis] = shape[axis]
     index = a.tensor(a.emit(op.reshape(a["index"], apart)), shape, a.dtype("index"))
-    added = "index_add" in a.name
-    source = a.operand(name)
-    if added and a["alpha"] != 1:
+    source = a.operand("source")
+    if a.name == "index_add" and a["alpha"] != 1:
         source = a.emit(op.multiply(source, a.cast(a["alpha"], a.result_dtype)))
-    return op.make_call(
-        "scatter_elements", a["self"], index, source, axis=axis,
-        reduction="add" if added else "update",
-    )  # fmt: skip
+    how = {"index_add": "add", "index_copy": "update"}.get(a.name)
+    return _scattered(a, a["self"], index, source, how or _REDUCTIONS[a["reduce"]])
 
 
 _REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max",
@@ -187,15 +184,48 @@ def _scatter(a: Arguments) -> RelayExpr:
     reduction = a.get("reduce")
     if "scatter_add" in a.name:
         reduction = "add"
-    a.refuse_unless(
-        a.get("include_self", True) is True, "without the elements that are there (include_self)"
-    )
     how = "update" if reduction is None else _REDUCTIONS[reduction]
     scalar = not a.rank("self")
     if scalar:
         data, index, updates = (a.emit(op.reshape(t, (1,))) for t in (data, index, updates))
-    result = op.make_call("scatter_elements", data, index, updates, axis=a.axis(), reduction=how)
+    result = _scattered(a, data, index, updates, how)
     return op.reshape(a.emit(result), ()) if scalar else result
+
+
+def _scattered(
+    a: Arguments, data: RelayExpr, index: RelayExpr, updates: RelayExpr, how: str
+) -> RelayExpr:
+    """Elements reduced into data along the node's dimension, without those that were in their
+    places (include_self) if it says so."""
+    axis, dtype = a.axis(), a.result_dtype
+
+    def scatter(data: RelayExpr, values: RelayExpr, reduction: str) -> RelayExpr:
+        return op.make_call("scatter_elements", data, index, values, axis=axis, reduction=reduction)
+
+    included = how == "update" or bool(a.get("include_self", True))
+    is_float = dtype.startswith(("float", "bfloat"))
+    # Means of integers are rounded down.
+    if included and (how != "mean" or is_float):
+        return scatter(data, updates, how)
+    if not included:
+        start = a.call("full_like", updates, a.cast(_start_of(how, dtype), dtype))
+        data = a.emit(scatter(data, start, "update"))
+    if how != "mean":
+        return scatter(data, updates, how)
+    total = a.emit(scatter(data, updates, "add"))
+    before = a.call("ones_like" if included else "zeros_like", data, dtype="int32")
+    count = a.emit(scatter(before, a.call("ones_like", updates, dtype="int32"), "add"))
+    count = a.cast(a.call("maximum", count, a.cast(1, "int32")), dtype)
+    return op.make_call("divide" if is_float else "floor_divide", total, count)
+
+
+def _start_of(how: str, dtype: str) -> float:
+    """What changes no sum, mean, product or extreme."""
+    if how not in ("max", "min"):
+        return 1 if how == "mul" else 0
+    if dtype.startswith(("float", "bfloat")):
+        return -math.inf if how == "max" else math.inf
+    return int((tir.min_value if how == "max" else tir.max_value)(dtype).value)
 
 
 @converter("masked_scatter.default")
