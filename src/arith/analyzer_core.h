@@ -240,7 +240,16 @@ class AnalyzerCore {
   /*! \brief Order of operands: as their variables were met, numbers last. */
   bool IsEmittedFirst(const Poly& x, const Poly& y);
   PrimExpr EmitAtom(AtomId id, DataType dtype);
-  PrimExpr EmitTerm(const Term& term, DataType dtype);
+  /*! \brief The digit of a number that an atom is: (number / weight) % base. */
+  struct Digit {
+    Poly number;
+    int64_t weight, base;
+  };
+  std::optional<Digit> DigitOf(AtomId id) const;
+  void RememberOffset(const Poly& numerator, const Poly& divisor, const Poly& quotient);
+  /*! \brief A sum without the part of its constant that is written within its quotients. */
+  Poly WithInnerOffsets(const Poly& p);
+  PrimExpr EmitTerm(const Term& term, DataType dtype, bool inner_offsets);
   PrimExpr EmitSum(const Poly& p, DataType dtype);
   /*! \brief `x * (y + 10)` for `x * y + x * 10`; undefined unless all terms share a factor. */
   PrimExpr EmitWithFactor(const Poly& p, DataType dtype);
@@ -361,6 +370,16 @@ class AnalyzerCore {
   bool and_of_ors_ = false;
   /*! \brief How sums are written: SimplifyAsMet, or with the largest strides first. */
   bool as_met_ = false;
+  /*!
+   * \brief Digits (a / b) % n that the expression being simplified has as a % (b * n) / b, and that
+   * are written as they were: neither form is simpler, and programs look for the one they wrote.
+   */
+  std::unordered_set<AtomId> divided_rests_;
+  /*!
+   * \brief What the expression being simplified has within quotients (x + c) / d beside them in the
+   * normal form, floor(c / d), where d does not divide c; it is written where it was.
+   */
+  std::unordered_map<AtomId, int64_t> inner_offsets_;
   int order_ = 0;
   int budget_ = 0;
   int fact_depth_ = 0;

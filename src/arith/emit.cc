@@ -71,6 +71,12 @@ PrimExpr AnalyzerCore::EmitAtom(AtomId id, DataType dtype) {
     case Atom::kFloorDiv:
       return tir::FloorDiv(Emit(atom.a, dtype), Emit(atom.b, dtype));
     case Atom::kFloorMod:
+      if (divided_rests_.count(id)) {
+        const Digit digit = *DigitOf(id);
+        return tir::FloorDiv(tir::FloorMod(Emit(digit.number, dtype),
+                                           Number(dtype, CheckedMul(digit.weight, digit.base))),
+                             Number(dtype, digit.weight));
+      }
       return tir::FloorMod(Emit(atom.a, dtype), Emit(atom.b, dtype));
     case Atom::kMinZero:
       return tir::Min(Emit(atom.a, dtype), Number(dtype, 0));
@@ -78,10 +84,33 @@ PrimExpr AnalyzerCore::EmitAtom(AtomId id, DataType dtype) {
   throw PolyOverflow();  // unreachable: the cases above are all
 }
 
-PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype) {
+Poly AnalyzerCore::WithInnerOffsets(const Poly& p) {
+  int64_t moved = 0;
+  for (const Term& t : p.terms) {
+    const std::vector<AtomId>& atoms = ring_.Atoms(t.mono);
+    if (atoms.size() != 1) continue;
+    auto it = inner_offsets_.find(atoms[0]);
+    if (it != inner_offsets_.end()) {
+      moved = CheckedAdd(moved, CheckedMul(t.coef, it->second));
+    }
+  }
+  // Without a constant there would be one where none is needed.
+  return moved == 0 || p.ConstTerm() == 0 ? p : PolyRing::AddConst(p, -moved);
+}
+
+PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype, bool inner_offsets) {
   const std::vector<AtomId> factors = ring_.Atoms(term.mono);
   if (factors.empty()) return Number(dtype, term.coef);
-  PrimExpr out = EmitAtom(factors[0], dtype);
+  PrimExpr out;
+  auto offset =
+      inner_offsets && factors.size() == 1 ? inner_offsets_.find(factors[0]) : inner_offsets_.end();
+  if (offset != inner_offsets_.end()) {
+    const Atom atom = atoms_[factors[0]];
+    const int64_t inside = CheckedMul(offset->second, atom.b.ConstTerm());
+    out = tir::FloorDiv(Emit(PolyRing::AddConst(atom.a, inside), dtype), Emit(atom.b, dtype));
+  } else {
+    out = EmitAtom(factors[0], dtype);
+  }
   for (size_t i = 1; i < factors.size(); ++i) out = tir::Mul(out, EmitAtom(factors[i], dtype));
   return term.coef == 1 ? out : tir::Mul(out, Number(dtype, term.coef));
 }
@@ -102,7 +131,8 @@ PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
   if (as_met_) {
     if (PrimExpr product = EmitWithFactor(p, dtype); product.defined()) return product;
   }
-  std::vector<Term> terms = p.terms;
+  std::vector<Term> terms = WithInnerOffsets(p).terms;
+  const bool inner = terms != p.terms;
   // The largest strides first, as an index of rows and columns is written, and then longest common
   // prefixes side by side; numbers last, and a positive term to start with.
   std::sort(terms.begin(), terms.end(), [this](const Term& x, const Term& y) {
@@ -119,14 +149,14 @@ PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
     out = Number(dtype, 0);
     next = 0;
   } else {
-    out = EmitTerm(terms[0], dtype);
+    out = EmitTerm(terms[0], dtype, inner);
   }
   for (size_t i = next; i < terms.size(); ++i) {
     const Term& t = terms[i];
     if (t.coef > 0 || (as_met_ && t.mono == kUnitMono)) {
-      out = tir::Add(out, EmitTerm(t, dtype));
+      out = tir::Add(out, EmitTerm(t, dtype, inner));
     } else {
-      out = tir::Sub(out, EmitTerm({t.mono, CheckedMul(t.coef, -1)}, dtype));
+      out = tir::Sub(out, EmitTerm({t.mono, CheckedMul(t.coef, -1)}, dtype, inner));
     }
   }
   return out;

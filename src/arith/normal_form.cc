@@ -34,6 +34,38 @@ int64_t CommonFactor(const Poly& a, const Poly& b) {
 
 }  // namespace
 
+std::optional<AnalyzerCore::Digit> AnalyzerCore::DigitOf(AtomId id) const {
+  const Atom& rest = atoms_[id];
+  if (rest.kind != Atom::kFloorMod || rest.a.terms.size() != 1 || rest.a.terms[0].coef != 1 ||
+      !rest.b.IsConst()) {
+    return std::nullopt;
+  }
+  const std::vector<AtomId>& inner = ring_.Atoms(rest.a.terms[0].mono);
+  if (inner.size() != 1) return std::nullopt;
+  const Atom& quotient = atoms_[inner[0]];
+  if (quotient.kind != Atom::kFloorDiv || !quotient.b.IsConst()) return std::nullopt;
+  return Digit{quotient.a, quotient.b.ConstTerm(), rest.b.ConstTerm()};
+}
+
+void AnalyzerCore::RememberOffset(const Poly& numerator, const Poly& divisor,
+                                  const Poly& quotient) {
+  const int64_t offset = numerator.ConstTerm(), d = divisor.IsConst() ? divisor.ConstTerm() : 0;
+  if (d <= 0 || FloorModInt(offset, d) == 0) return;
+  const int64_t outside = FloorDivInt(offset, d);
+  for (const Term& t : quotient.terms) {
+    const std::vector<AtomId>& atoms = ring_.Atoms(t.mono);
+    if (atoms.size() != 1) continue;
+    const Atom& atom = atoms_[atoms[0]];
+    if (atom.kind != Atom::kFloorDiv || atom.b != divisor ||
+        atom.a.ConstTerm() != FloorModInt(offset, d)) {
+      continue;
+    }
+    // One that is met with several offsets has none of its own.
+    auto [it, is_new] = inner_offsets_.emplace(atoms[0], outside);
+    if (!is_new && it->second != outside) it->second = 0;
+  }
+}
+
 Poly AnalyzerCore::Normalize(const PrimExpr& e) {
   // Only shared nodes can be met twice in one call, so only they are worth remembering.
   if (e.use_count() <= 1 || e.as<IntImmNode>() || e.as<VarNode>()) return NormalizeUncached(e);
@@ -87,7 +119,14 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
     }
     if (const auto* op = e.as<FloorDivNode>()) {
       Poly a = Normalize(op->a);
-      return FloorDiv(a, Normalize(op->b));
+      const Poly b = Normalize(op->b);
+      Poly quotient = FloorDiv(a, b);
+      if (memo_depth_ > 0) RememberOffset(a, b, quotient);
+      if (memo_depth_ > 0 && op->a.as<FloorModNode>() && quotient.terms.size() == 1) {
+        const std::vector<AtomId>& atoms = ring_.Atoms(quotient.terms[0].mono);
+        if (atoms.size() == 1 && DigitOf(atoms[0])) divided_rests_.insert(atoms[0]);
+      }
+      return quotient;
     }
     if (const auto* op = e.as<FloorModNode>()) {
       Poly a = Normalize(op->a);

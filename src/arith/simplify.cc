@@ -250,7 +250,10 @@ PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
   struct Scope {
     explicit Scope(AnalyzerCore* core) : core(core) { ++core->memo_depth_; }
     ~Scope() {
-      if (--core->memo_depth_ == 0) core->memo_.clear();
+      if (--core->memo_depth_ > 0) return;
+      core->memo_.clear();
+      core->divided_rests_.clear();
+      core->inner_offsets_.clear();
     }
     AnalyzerCore* core;
   } scope(this);

@@ -116,7 +116,9 @@ class Saver {
           << "SaveJSON: the graph has a cycle through an object of type " << node->GetTypeKey();
       return it->second;
     }
-    runtime::CheckStack();
+    if (runtime::IsStackUsedUp()) {
+      return runtime::ResultOnNewStack([&] { return SaveNode(node); });
+    }
     index_.emplace(node, kUnfinished);
     ObjectValue out;
     out.emplace_back("type", Value(node->GetTypeKey()));

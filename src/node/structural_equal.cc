@@ -53,7 +53,9 @@ class EqualFinder {
   }
 
   bool EqualObject(const Object* lhs, const Object* rhs, bool binding) {
-    runtime::CheckStack();
+    if (runtime::IsStackUsedUp()) {
+      return runtime::ResultOnNewStack([&] { return EqualObject(lhs, rhs, binding); });
+    }
     if (lhs->type_info() != rhs->type_info()) {
       return Differ("type " + lhs->GetTypeKey() + " vs. " + rhs->GetTypeKey());
     }

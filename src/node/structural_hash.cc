@@ -44,7 +44,9 @@ class Hasher {
 
   uint64_t HashObject(const Object* node, bool binding) {
     if (auto it = memo_.find(node); it != memo_.end()) return it->second;
-    runtime::CheckStack();
+    if (runtime::IsStackUsedUp()) {
+      return runtime::ResultOnNewStack([&] { return HashObject(node, binding); });
+    }
     uint64_t hash = HashContents(node, binding);
     memo_.emplace(node, hash);
     return hash;

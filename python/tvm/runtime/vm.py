@@ -60,6 +60,30 @@ class Executable:
         """The functions as text: a line such as ``main(x, y)``, then what it computes."""
         return str(self.mod["get_listing"]())
 
+    @property
+    def primitive_ops(self) -> list[str]:
+        """Operators that the functions call, sorted; each becomes kernels for the shapes that
+        come."""
+        return [str(name) for name in self.mod["get_operators"]()]
+
+    @property
+    def constants(self) -> str:
+        """The constants of the functions, one a line, with their shapes and types."""
+        return str(self.mod["get_constants"]())
+
+    @property
+    def stats(self) -> str:
+        """How many constants, functions and operators there are, and which."""
+        constants = self.constants.splitlines()
+        return "\n".join(
+            [
+                "Relay VM executable statistics:",
+                f"  Constants (#{len(constants)}): [{', '.join(constants)}]",
+                f"  Globals (#{len(self.globals)}): {self.globals}",
+                f"  Primitive ops (#{len(self.primitive_ops)}): {self.primitive_ops}",
+            ]
+        )
+
     def get_function_params(self, func_name: str) -> list[str]:
         """Names of a function's parameters; KeyError if there is no such function."""
         return [str(name) for name in self.mod["get_function_params"](func_name)]

@@ -410,6 +410,8 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   }
   PassUpIndex(stage, domains, &values);
   std::vector<PrimExpr> conditions = MakeBoundCheck(stage, domains, values, &analyzer, false);
+  // Guards of split loops hold but for the last trip, which is what loops are partitioned by.
+  for (PrimExpr& guard : conditions) guard = likely(guard);
   Map<Var, PrimExpr> vmap = VarValues(compute->root_iter_vars(), values);
   conditions.insert(conditions.begin(), tir::Substitute(reduce->condition, vmap));
   PrimExpr condition = analyzer.Simplify(AllOf(conditions));

@@ -102,3 +102,19 @@ def test_what_a_choice_guards_stays_guarded():
 def test_leading_zeros_of_numbers(number, bits, zeros):
     found = tvm.arith.Analyzer().simplify(tir.clz(tir.IntImm(f"int{bits}", number)))
     assert int(found) == zeros
+
+
+def test_digits_and_offsets_of_quotients_stay_as_they_are_written():
+    x, y = te.var("x"), te.var("y")
+    for written, form in [
+        (x % 8 // 2, x % 8 // 2),
+        (x // 2 % 4, x // 2 % 4),
+        ((x % 8 // 2 + y) * 4 - y * 4, x % 8 // 2 * 4),
+        ((x + 7) // 2 - y + 1, (x + 7) // 2 - y + 1),
+        ((x + 7 - 2 * y) // 2 + 1, (x + 7) // 2 - y + 1),
+        # What is shorter otherwise is not kept.
+        ((x + 7) // 2 - 3, (x + 1) // 2),
+        ((x + 7) // 2 - (x + 3) // 2, tir.const(2, "int32")),
+        ((x + 8) // 2, x // 2 + 4),
+    ]:
+        tvm.ir.assert_structural_equal(tvm.arith.Analyzer().simplify(written), form)

@@ -190,8 +190,11 @@ def test_functions_of_ones_own_build_and_run(tmp_path: Path) -> None:
     assert "binds no arrays" in unbound.error_msg
 
 
-def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:
-    pytest.importorskip("xgboost")
+@pytest.mark.parametrize(
+    ("kind", "needs"), [("XGBModel", "xgboost"), ("MLPModel", "torch")], ids=["trees", "perceptron"]
+)
+def test_a_model_learns_and_is_kept(kind: str, needs: str, tmp_path: Path) -> None:
+    pytest.importorskip(needs)
     context = ms.TuneContext(
         matmul_module(64, 64, 64), target=TARGET, space_generator="post-order-apply",
         search_strategy="replay-trace", rand_state=2,
@@ -200,8 +203,9 @@ def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:
     candidates = context.generate_measure_candidates()
     # As if unrolled or long programs were slow: something that features tell.
     costs = [1e-3 * (1 + len(str(c.sch.mod))) for c in candidates]
-    model = ms.cost_model.XGBModel(num_warmup_samples=10)
-    assert model.predict(context, candidates).shape == (40,)
+    made = getattr(ms.cost_model, kind)
+    model = made(num_warmup_samples=10)
+    assert model.predict(context, candidates).shape == (40,) and not model.trained
     results = [ms.runner.RunnerResult([cost], None) for cost in costs]
     model.update(context, candidates[:20], results[:20])
     model.update(context, candidates[20:], results[20:])
@@ -209,11 +213,11 @@ def test_a_model_learns_and_is_kept(tmp_path: Path) -> None:
     assert np.corrcoef(scores, 1 / np.array(costs))[0, 1] > 0.8
     path = str(tmp_path / "model")
     model.save(path)
-    other = ms.cost_model.XGBModel(num_warmup_samples=10)
+    other = made(num_warmup_samples=10)
     other.load(path)
     np.testing.assert_allclose(other.predict(context, candidates), scores, rtol=1e-5)
     (tmp_path / "model").write_bytes(b"no archive")
-    with pytest.raises(ValueError, match="no measurements of an XGBModel"):
+    with pytest.raises(ValueError, match=r"no measurements of an XGBModel|no file of tensors"):
         other.load(path)
 
 

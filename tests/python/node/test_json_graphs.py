@@ -71,16 +71,31 @@ def test_pickled_subclass_keeps_its_class():
     assert type(target) is tvm.target.Target
 
 
+def deep_sum(first, second, depth):
+    expr = first
+    for _ in range(depth):
+        expr = tir.Add(expr, second)
+    return expr
+
+
 def test_deep_graph_is_freed_and_refused_without_a_crash():
-    x = tir.Var("x", "int32")
-    expr = x
     # Deep enough for the few bytes of stack that an optimised build needs per level.
-    for _ in range(1_000_000):
-        expr = tir.Add(expr, x)
-    for use in (tvm.ir.save_json, tvm.ir.structural_hash, repr, tir.analysis.undefined_vars):
+    x = tir.Var("x", "int32")
+    expr = deep_sum(x, x, 1_000_000)
+    for use in (repr, tir.analysis.undefined_vars):
         with pytest.raises(RecursionError, match="nested too deeply"):
             use(expr)
     del expr
+
+
+def test_deep_graphs_are_compared_hashed_and_saved():
+    x = tir.Var("x", "int32")
+    one, same, other = (deep_sum(first, x, 40_000) for first in (x, x, tir.const(2, "int32")))
+    assert tvm.ir.structural_equal(one, same)
+    assert not tvm.ir.structural_equal(one, other)
+    assert tvm.ir.structural_hash(one) == tvm.ir.structural_hash(same)
+    read = tvm.ir.load_json(tvm.ir.save_json(one))
+    assert tvm.ir.structural_equal(read, one, map_free_vars=True)
 
 
 def test_deep_graph_in_json_is_read_and_freed():
@@ -101,20 +116,19 @@ def test_small_stacks_are_respected():
     outcome = []
 
     def work():
-        expr, one = tir.Var("x", "int32"), tir.IntImm("int32", 1)
-        for _ in range(500_000):
-            expr = tir.Add(expr, one)
+        expr = deep_sum(tir.Var("x", "int32"), tir.IntImm("int32", 1), 150_000)
         try:
-            tvm.ir.structural_hash(expr)
+            tir.analysis.undefined_vars(expr)
         except RecursionError:
             outcome.append("refused")
+        outcome.append(tvm.ir.structural_hash(expr))
 
     before = threading.stack_size(2 * 2**20)
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
     threading.stack_size(before)
-    assert outcome == ["refused"]
+    assert outcome[0] == "refused" and isinstance(outcome[1], int)
 
 
 def test_text_of_another_writer_is_named_as_such():

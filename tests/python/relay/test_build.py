@@ -181,6 +181,9 @@ def test_loops_run_on_the_machine_and_are_refused_as_graphs():
     machine = relay.vm.VirtualMachine(relay.vm.compile(mod, "llvm"))
     assert machine.run(np.int32(1000)).numpy() == 500500
     again = relay.vm.Executable.load_exec(*relay.vm.compile(mod, "llvm").save())
+    assert again.primitive_ops == ["add", "equal", "subtract"]
+    assert again.constants.splitlines()[0] == "VM Const[0]: Tensor[(), int32]"
+    assert "Globals (#2): ['main', 'sum_to']" in again.stats
     assert relay.vm.VirtualMachine(again).run(np.int32(4)).numpy() == 10
     with pytest.raises(ValueError, match=r"relay.vm.compile"):
         relay.build(mod, "llvm")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import tvm
 from tvm import error
-from tvm.ir import IRModule, TensorType
+from tvm.ir import IRModule, Op, RelayExpr, TensorType
 from tvm.runtime import (
     ADT,
     Device,
@@ -28,7 +28,7 @@ from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
 from ..build_module import ExpressionExecutor, check_devices, target_of
 from ..expr import Call, Constant, Function, Var, exact_const
-from ..expr_functor import ExprMutator
+from ..expr_functor import ExprMutator, post_order_visit
 from ..text_printer import as_text
 from .interpreter import profiled
 
@@ -79,6 +79,8 @@ class _Program:
                 "get_target": self.target_text,
                 "get_globals": self.names,
                 "get_listing": self.listing,
+                "get_operators": self.operators,
+                "get_constants": self.constants,
                 "get_function_params": self.params_of,
                 "save": self.text,
                 "get_late_bound_consts": self.take_consts,
@@ -129,6 +131,31 @@ class _Program:
             text = as_text(self.function(name), show_meta_data=False)
             parts.append(f"{name}({', '.join(self.params_of(name))})\n{text}\n")
         return "\n".join(parts)
+
+    def _visit(self, look: Callable[[RelayExpr], None]) -> None:
+        for func in self.mod.functions.values():
+            if isinstance(func, Function):
+                post_order_visit(func, look)
+
+    def operators(self) -> list[str]:
+        """Operators that functions call, sorted."""
+        found: set[str] = set()
+
+        def look(expr: RelayExpr) -> None:
+            if isinstance(expr, Call) and isinstance(expr.op, Op):
+                found.add(str(expr.op.name))
+
+        self._visit(look)
+        return sorted(found)
+
+    def constants(self) -> str:
+        """The constants of functions, each once, one a line."""
+        found: dict[Constant, None] = {}
+        self._visit(lambda e: found.setdefault(e) if isinstance(e, Constant) else None)
+        return "\n".join(
+            f"VM Const[{k}]: Tensor[{tuple(const.data.shape)}, {const.data.dtype}]"
+            for k, const in enumerate(found)
+        )
 
     def take_consts(self, limit: int) -> dict[str, NDArray]:
         """Large constants, which saved programs are without from now on."""

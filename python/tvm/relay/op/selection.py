@@ -355,12 +355,19 @@ def slice_like(data: RelayExpr, shape_like: RelayExpr, axes: Sequence[int] | Non
 
 
 def strided_set(data: RelayExpr, v: RelayExpr, begin: Any, end: Any, strides: Any = None) -> Call:
-    """The tensor with other values at the places that a strided slice reads."""
-    strides = strides if strides is not None else [1] * len(begin)
+    """The tensor with other values at the places that a strided slice reads.
+
+    Parameters
+    ----------
+    begin, end, strides : numbers of each axis, or constants of them; strides are one by default.
+    """
     places = [
-        v if isinstance(v, RelayExpr) else const(np.array(list(v), "int64"))
-        for v in (begin, end, strides)
+        place if isinstance(place, RelayExpr) else const(np.array(list(place), "int64"))
+        for place in (begin, end)
     ]
+    if strides is None:
+        strides = np.ones(places[0].data.shape, "int64")
+    places.append(strides if isinstance(strides, RelayExpr) else const(np.array(strides), "int64"))
     return make("strided_set", [data, v, *places])
 
 

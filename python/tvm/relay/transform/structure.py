@@ -41,46 +41,36 @@ class _Share(ExprMutator):
     def __init__(self, fskip: Callable[[RelayExpr], bool] | None) -> None:
         super().__init__()
         self._fskip = fskip
-        self._known: dict[Any, list[RelayExpr]] = {}
+        self._known: dict[Any, RelayExpr] = {}
 
     def _shared(self, key: Any, new: RelayExpr, old: RelayExpr) -> RelayExpr:
         if self._fskip is not None and self._fskip(old):
             return new
-        for known in self._known.setdefault(key, []):
-            if _equal_operands(known, new):
-                return known
-        self._known[key].append(new)
-        return new
+        return self._known.setdefault(key, new)
 
     def visit_call(self, call: Call) -> RelayExpr:
         new = super().visit_call(call)
         assert isinstance(new, Call)
         if not isinstance(new.op, Op) or new.op.get_attr("TOpIsStateful"):
             return new
-        key = (str(new.op.name), len(new.args), repr(sorted(settings_of(new).items())))
+        settings = repr(sorted(settings_of(new).items()))
+        key = (str(new.op.name), settings, tuple(map(_operand_key, new.args)))
         return self._shared(key, new, call)
 
     def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
         new = super().visit_tuple_getitem(item)
         assert isinstance(new, TupleGetItem)
-        return self._shared(("item", new.index), new, item)
+        return self._shared(("item", new.index, new.tuple_value), new, item)
 
 
-def _same_operand(a: RelayExpr, b: RelayExpr) -> bool:
-    if a.same_as(b):
-        return True
-    if isinstance(a, Constant) and isinstance(b, Constant):
-        scalars = not len(a.data.shape) and not len(b.data.shape)
-        return scalars and tvm.ir.structural_equal(a, b)
-    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.fields) == len(b.fields):
-        return all(_same_operand(x, y) for x, y in zip(a.fields, b.fields))
-    return False
-
-
-def _equal_operands(a: RelayExpr, b: RelayExpr) -> bool:
-    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
-        return a.tuple_value.same_as(b.tuple_value)
-    return all(_same_operand(x, y) for x, y in zip(a.args, b.args))
+def _operand_key(operand: RelayExpr) -> Any:
+    """What two operands have in common that are the same value: the expression itself, or of
+    numbers and tuples what they hold."""
+    if isinstance(operand, Constant) and not len(operand.data.shape):
+        return ("number", str(operand.data.dtype), operand.data.numpy().tobytes())
+    if isinstance(operand, Tuple):
+        return ("tuple", *map(_operand_key, operand.fields))
+    return operand
 
 
 def EliminateCommonSubexpr(fskip: Callable[[RelayExpr], bool] | None = None) -> Pass:
@@ -100,7 +90,8 @@ class _Uses(ExprVisitor):
         self.effects: set[RelayExpr] = set()
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
-        return []
+        # Each use of a variable counts, where what uses it is visited.
+        return [part for part in super().visited_first(expr) if not isinstance(part, Var)]
 
     def visit(self, expr: RelayExpr) -> Any:
         if isinstance(expr, Var):

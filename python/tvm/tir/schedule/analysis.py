@@ -91,10 +91,10 @@ def suggest_index_map(
     final: list[PrimExpr] = []
     for _, _, axis, scale, extent in sorted(digits):
         value: PrimExpr = names[axis]
+        if scale * extent < int(buffer.shape[axis]):
+            value = floormod(value, scale * extent)
         if scale != 1:
             value = floordiv(value, scale)
-        if scale * extent < int(buffer.shape[axis]):
-            value = floormod(value, extent)
         final.append(value)
     return IndexMap(names, final, None)
 
