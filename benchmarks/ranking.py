@@ -50,7 +50,7 @@ from tvm.felix.sym_task import (
     merge_tasks,
     save_tasks,
 )
-from tvm.felix.task_model import TaskModel
+from tvm.felix.task_model import TaskModel, network_share
 from tvm.felix.workloads import random_workloads
 from tvm.runtime.files import write_atomically
 
@@ -159,8 +159,11 @@ def rankings(policy: FelixPolicy, again: FelixPolicy) -> tuple[dict[str, dict[st
     speeds = np.array([function.flops / float(i.seconds or 1.0) for i in infos])
     bound, network = function.model.bound, function.perf_model
 
+    target = policy.search_task.target
+
     def fresh(model: MLPModelPLWrapper) -> TaskModel:
-        return TaskModel(model, bound, function.flops, peak_flops(policy.search_task.target))
+        share = network_share(model, target)
+        return TaskModel(model, bound, function.flops, peak_flops(target), share)
 
     alone = TaskModel(network, None, function.flops, float("inf"))
     believed = function.model
@@ -172,7 +175,7 @@ def rankings(policy: FelixPolicy, again: FelixPolicy) -> tuple[dict[str, dict[st
         "belief at first": (predictions(policy, fresh(network), infos), speeds),
         f"belief after {N_KNOWN}": (predictions(policy, believed, rest), speeds[N_KNOWN:]),
     }
-    peak = np.log(peak_flops(policy.search_task.target) / 1e9)
+    peak = np.log(peak_flops(target) / 1e9)
     above = sum(int((p > peak + 1e-9).sum()) for name, (p, _) in rows.items() if name != "network")
     second = [again.search_state.measured[info.key].seconds for info in infos]
     rows["measured again"] = (np.array([-float(seconds or np.inf) for seconds in second]), speeds)

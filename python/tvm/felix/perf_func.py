@@ -23,7 +23,7 @@ from .gpu_bound import GpuBound, gpu_peak_flops
 from .peak import peak_flops
 from .sampling import distinct_rows
 from .sketch import Sketch, Task
-from .task_model import TaskModel
+from .task_model import TaskModel, network_share
 
 __all__ = ["Candidate", "SketchPerfFunc", "TaskPerfFunc", "config_key", "feature_kind"]
 
@@ -185,7 +185,8 @@ def _task_model(sketches: Sequence[Sketch], flop: float, network: LatencyModel) 
     if "cpu" in target.keys:
         lanes = max(int(target.vector_width) // 32, 1)
         peak = peak_flops(target)
-        return TaskModel(network, ProcessorBound(columns, target, lanes, peak), flop, peak)
+        bound = ProcessorBound(columns, target, lanes, peak)
+        return TaskModel(network, bound, flop, peak, network_share(network, target))
     if "kernel_cycles" in columns:
         # Of other GPUs there is no data sheet: they count as the one that CUDA means by default.
         is_known = str(target.kind.name) == "cuda"

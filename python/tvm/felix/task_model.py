@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
+from tvm.target import Target
 
-__all__ = ["Belief", "MachineBound", "Observation", "TaskModel"]
+__all__ = ["Belief", "MachineBound", "Observation", "TaskModel", "network_share"]
 
 # Spread of ln(speed) around the bound before anything is measured, what a measurement is off by,
 # and how far apart (in natural logarithms, over all coordinates) programs know of each other.
@@ -25,10 +26,23 @@ _ACROSS_SKETCHES = 0.6
 _FAILURE = -2.0
 # Share of the bound that programs reach before any of the task was measured.
 _TYPICAL_SHARE = 0.75
-# Share of the network in the belief, beside the bound, before the task's measurements say better,
-# and how many of those that is worth.
+# Share of the network in the belief, beside the bound, before the task's measurements say better:
+# where it was trained on processors with registers of this width, and elsewhere. How many
+# measurements that is worth.
+_NETWORK_SHARE_AT_HOME = 0.6
 _NETWORK_SHARE = 0.25
 _NETWORK_PRIOR = 8.0
+
+
+def network_share(network: LatencyModel, target: Target) -> float:
+    """How much a network is believed, beside the bound, before a task was measured.
+
+    What it learned of processors holds for others with vector registers of the same width: those
+    have other tiles, and other things limit them. The programs kept for replay say which it knows.
+    """
+    machines = {meta.target for meta in network.replay.conf_meta if meta.target}
+    known = {Target(machine).vector_width for machine in machines}
+    return _NETWORK_SHARE_AT_HOME if target.vector_width in known else _NETWORK_SHARE
 
 
 class MachineBound(Protocol):
@@ -110,10 +124,17 @@ class TaskModel:
         believed, without a deviation.
     flop : floating-point operations of one run.
     peak : FLOP a second that the machine can do.
+    network_share : of a trained network in the belief before the task was measured, in [0, 1]; see
+        `network_share`.
     """
 
     def __init__(
-        self, network: LatencyModel, bound: MachineBound | None, flop: float, peak: float
+        self,
+        network: LatencyModel,
+        bound: MachineBound | None,
+        flop: float,
+        peak: float,
+        network_share: float = _NETWORK_SHARE,
     ) -> None:
         self.network = network
         self.bound = bound
@@ -123,7 +144,8 @@ class TaskModel:
         unit = math.inf if bound is None else bound.seconds(1.0)
         if math.isfinite(unit):
             self._offset -= math.log(unit)
-        self._network_weight = _NETWORK_SHARE if network.trained else 0.0
+        self._network_share = network_share
+        self._network_weight = network_share if network.trained else 0.0
         self._network_offset = 0.0
         self._sketches = torch.zeros(0, dtype=torch.int64)
         self._coordinates = torch.zeros(0, 0, dtype=torch.float64)
@@ -154,7 +176,7 @@ class TaskModel:
         learned = correction - self._network_offset
         spread = float(learned[measured].square().sum())
         prior = _NETWORK_PRIOR * max(float(learned[measured].square().mean()), 1e-6)
-        share = _NETWORK_SHARE if self.network.trained else 0.0
+        share = self._network_share if self.network.trained else 0.0
         agreement = float((learned * residual)[measured].sum())
         weight = (agreement + prior * share) / (spread + prior)
         self._network_weight = min(max(weight, 0.0), 1.0)

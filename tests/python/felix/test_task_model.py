@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from tvm import te, topi
+from tvm.auto_scheduler.cost_model.dataset import ConfigMeta
 from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
 from tvm.felix.canonical import KnobRole, canonical_configs, knob_roles
 from tvm.felix.peak import peak_flops
 from tvm.felix.perf_func import TaskPerfFunc
 from tvm.felix.sym_task import make_task
-from tvm.felix.task_model import Observation
+from tvm.felix.task_model import Observation, network_share
 from tvm.target import Target
 
 TARGET = "llvm -mcpu=skylake-avx512 -mtriple=x86_64-unknown-linux-gnu -num-cores=2"
@@ -177,3 +178,19 @@ def test_canonical_rows_have_vectors_of_one_width_in_all_stages():
     assert set(knob_roles(sketch).values()) == {KnobRole.LANES, KnobRole.OUTER}
     configs = canonical_configs(sketch, 16, 32)
     assert [set(config.values()) for config in configs] == [{16}, {32}, {64}]
+
+
+def test_a_network_is_believed_more_on_registers_that_it_was_trained_for():
+    def trained_on(*machines):
+        network = MLPModelPLWrapper()
+        for machine in machines:
+            network.replay.add(
+                np.zeros((1, 3)), 1e9, ConfigMeta("t", 0, {}, 1e-3, f"llvm -mcpu={machine}")
+            )
+        return network
+
+    wide, narrow = Target(TARGET), Target("llvm -mcpu=znver3")
+    assert network_share(trained_on("znver5"), wide) > network_share(trained_on("znver5"), narrow)
+    both = trained_on("znver5", "haswell")
+    assert network_share(both, wide) == network_share(both, narrow)
+    assert network_share(trained_on(), wide) == network_share(trained_on("znver5"), narrow)
