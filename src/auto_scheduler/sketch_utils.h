@@ -8,6 +8,7 @@
 #include <tvm/auto_scheduler/sketch_rule.h>
 #include <tvm/auto_scheduler/transform_step.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -81,9 +82,11 @@ std::vector<T> SomeOf(std::vector<T> all, size_t most) {
   const double step = static_cast<double>(all.size()) / static_cast<double>(most);
   std::vector<T> kept;
   kept.reserve(most);
-  for (size_t i = 0; i < most; ++i) {
+  for (size_t i = 0, next = 0; i < most; ++i) {
     const double within = std::fmod(static_cast<double>(i) * kGoldenRatio, 1.0);
-    kept.push_back(std::move(all[static_cast<size_t>((static_cast<double>(i) + within) * step)]));
+    // Steps of little more than one may end where the one before did.
+    next = std::max(next, static_cast<size_t>((static_cast<double>(i) + within) * step));
+    kept.push_back(std::move(all[next++]));
   }
   return kept;
 }

@@ -212,7 +212,8 @@ def test_random_gpu_programs_are_zeros_where_shared_memory_is_too_small(gpu_task
     )
     states = policy.sample_initial_population()[:40]
     lowered = [tvm.lower(*task.compute_dag.apply_steps_from_state(state)) for state in states]
-    fits = [shared_bytes(mod["main"].body) <= 49152 for mod in lowered]
+    limit = task.target.gpu_facts["max_dynamic_shared_memory_per_block"]
+    fits = [shared_bytes(mod["main"].body) <= limit for mod in lowered]
     rows = feature.get_per_store_features_from_states(states, task)
     assert [bool(np.any(row)) for row in rows] == fits
     assert 0 < sum(fits) < len(fits)
