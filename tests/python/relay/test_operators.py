@@ -266,9 +266,10 @@ def test_a_dense_layer_takes_its_weight_in_blocks_of_rows():
     blocks = relay.const(weight.reshape(2, 8, 10).transpose(0, 2, 1).copy())
     product = relay.nn.contrib_dense_pack(x, blocks, "NC8n")
     np.testing.assert_allclose(run(product, data), data @ weight.T, rtol=1e-5, atol=1e-5)
-    wrong = relay.nn.contrib_dense_pack(relay.var("x", shape=(3, 9)), blocks, "NC8n")
-    with pytest.raises(ValueError, match="contrib_dense_pack"):
-        relay.transform.InferType()(tvm.IRModule.from_expr(wrong))
+    for shape, layout in (((3, 9), "NC8n"), ((3, 10), "HW8h")):
+        wrong = relay.nn.contrib_dense_pack(relay.var("x", shape=shape), blocks, layout)
+        with pytest.raises(ValueError, match="contrib_dense_pack"):
+            relay.transform.InferType()(tvm.IRModule.from_expr(wrong))
 
 
 def test_places_that_are_set_may_be_constants():

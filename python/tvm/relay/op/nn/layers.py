@@ -309,8 +309,13 @@ def dense(
 def _dense_pack_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
     where = "relay.nn.contrib_dense_pack"
     data, weight = tensor(where, types[0]), tensor(where, types[1], "the weight")
-    rows = tir.bijective_layout("NC", s["weight_layout"]).backward_shape(weight.shape)
+    blocks = tir.bijective_layout("NC", s["weight_layout"])
+    if blocks is None:
+        raise error.ValueError(f"{where}: weight_layout {s['weight_layout']!r} is none of N and C")
+    rows = blocks.backward_shape(weight.shape)
     _check_inner(where, data.shape[-1], rows[1])
+    if s["units"] is not None and extent_number(rows[0]) not in (None, s["units"]):
+        raise error.ValueError(f"{where}: units={s['units']}, the weights have {rows[0]}")
     return TensorType([*data.shape[:-1], rows[0]], s["out_dtype"] or str(data.dtype))
 
 
