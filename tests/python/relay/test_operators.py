@@ -259,6 +259,27 @@ def test_products_of_a_tensor_with_itself_build():
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_dense_layer_takes_its_weight_in_blocks_of_rows():
+    rng = np.random.default_rng(0)
+    data, weight = (rng.normal(size=s).astype("float32") for s in [(3, 10), (16, 10)])
+    x = relay.var("x", shape=data.shape)
+    blocks = relay.const(weight.reshape(2, 8, 10).transpose(0, 2, 1).copy())
+    product = relay.nn.contrib_dense_pack(x, blocks, "NC8n")
+    np.testing.assert_allclose(run(product, data), data @ weight.T, rtol=1e-5, atol=1e-5)
+    for shape, layout in (((3, 9), "NC8n"), ((3, 10), "HW8h")):
+        wrong = relay.nn.contrib_dense_pack(relay.var("x", shape=shape), blocks, layout)
+        with pytest.raises(ValueError, match="contrib_dense_pack"):
+            relay.transform.InferType()(tvm.IRModule.from_expr(wrong))
+
+
+def test_places_that_are_set_may_be_constants():
+    data, values = np.zeros((3, 4), "float32"), np.ones((3, 2), "float32")
+    x, v = relay.var("x", shape=data.shape), relay.var("v", shape=values.shape)
+    begin, end = relay.const([0, 1]), relay.const([3, 3])
+    found = run(relay.strided_set(x, v, begin, end), data, values)
+    np.testing.assert_array_equal(found, np.pad(values, ((0, 0), (1, 1))))
+
+
 def test_a_convolution_of_a_tensor_with_itself_builds():
     x = np.random.default_rng(0).normal(size=(4, 4, 3, 3)).astype("float32")
     a = relay.var("a", shape=x.shape)

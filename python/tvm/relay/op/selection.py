@@ -11,7 +11,7 @@ import numpy as np
 from tvm import error, relax, te, topi
 from tvm.ir import RelayExpr, TensorType, TupleType, Type
 
-from ..expr import Call, TupleWrapper, as_expr, const
+from ..expr import Call, Constant, TupleWrapper, as_expr, const
 from ..ty import Any as AnyExtent
 from .registry import REQUIRED, OpPattern, define, make
 from .reshaping import numbers_or_expr, unknown_shape
@@ -360,12 +360,18 @@ def strided_set(data: RelayExpr, v: RelayExpr, begin: Any, end: Any, strides: An
     Parameters
     ----------
     begin, end, strides : numbers of each axis, or constants of them; strides are one by default.
+
+    Raises
+    ------
+    TypeError : `begin` is computed, and there are no strides.
     """
     places = [
         place if isinstance(place, RelayExpr) else const(np.array(list(place), "int64"))
         for place in (begin, end)
     ]
     if strides is None:
+        if not isinstance(places[0], Constant):
+            raise error.TypeError("relay.strided_set: give strides where begin is computed")
         strides = np.ones(places[0].data.shape, "int64")
     places.append(strides if isinstance(strides, RelayExpr) else const(np.array(strides), "int64"))
     return make("strided_set", [data, v, *places])

@@ -14,7 +14,7 @@ from tvm.relax.op.precision import accumulated_in_float32, computed_in_float32
 from ...expr import Call, TupleWrapper, as_expr, const
 from ...ty import Any as AnyExtent
 from ..registry import REQUIRED, OpPattern, define, make, register_own, row_of
-from ..reshaping import numbers_or_expr, unknown_shape
+from ..reshaping import layout_transform, numbers_or_expr, unknown_shape
 from ..shapes import broadcast, extent_number, normal_axis, number_of, product, sums_bytes, tensor
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "batch_matmul",
     "batch_norm",
     "bias_add",
+    "contrib_dense_pack",
     "cross_entropy",
     "cross_entropy_with_logits",
     "dense",
@@ -303,6 +304,55 @@ def dense(
     units : rows of the weight, which needs no type of its own then.
     """
     return make("nn.dense", [data, weight], units=units, out_dtype=out_dtype)
+
+
+def _dense_pack_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+    where = "relay.nn.contrib_dense_pack"
+    data, weight = tensor(where, types[0]), tensor(where, types[1], "the weight")
+    blocks = tir.bijective_layout("NC", s["weight_layout"])
+    if blocks is None:
+        raise error.ValueError(f"{where}: weight_layout {s['weight_layout']!r} is none of N and C")
+    rows = blocks.backward_shape(weight.shape)
+    _check_inner(where, data.shape[-1], rows[1])
+    if s["units"] is not None and extent_number(rows[0]) not in (None, s["units"]):
+        raise error.ValueError(f"{where}: units={s['units']}, the weights have {rows[0]}")
+    return TensorType([*data.shape[:-1], rows[0]], s["out_dtype"] or str(data.dtype))
+
+
+def _unpacked_dense(call: Call) -> RelayExpr:
+    data, weight = call.args
+    rows = layout_transform(weight, str(call.attrs["weight_layout"]), "NC")
+    return dense(data, rows, out_dtype=str(call.attrs["out_dtype"]))
+
+
+define(
+    "nn.contrib_dense_pack",
+    None,
+    _HEAVY,
+    settings={"weight_layout": "NC", "units": None, "out_dtype": ""},
+    rule=_dense_pack_rule,
+    written=_unpacked_dense,
+    num_inputs=2,
+)
+
+
+def contrib_dense_pack(
+    data: RelayExpr,
+    weight: RelayExpr,
+    weight_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "",
+) -> Call:
+    """data @ weight.T of a weight in blocks of rows, such as "NC8n".
+
+    Parameters
+    ----------
+    units : rows of the weight, which its type says as well.
+    """
+    return make(
+        "nn.contrib_dense_pack", [data, weight], weight_layout=weight_layout, units=units,
+        out_dtype=out_dtype,
+    )  # fmt: skip
 
 
 def matmul(
