@@ -80,6 +80,14 @@ class BackendOptions:
                 raise ValueError(
                     f'backend "felix": {key} must be a number >= {least}, got {value!r}'
                 )
+        kinds = {
+            "winograd": ((bool, type(None)), "True, False or None"),
+            "cache": ((bool,), "True or False"),
+            "records": ((str, os.PathLike, type(None)), "a folder or a file"),
+        }
+        for key, (types, what) in kinds.items():
+            if key in given and not isinstance(given[key], types):
+                raise ValueError(f'backend "felix": {key} must be {what}, got {given[key]!r}')
         return BackendOptions(**given)
 
 

@@ -443,6 +443,9 @@ def test_what_was_tuned_once_is_loaded_and_not_searched_again(cache, monkeypatch
         (None, {"trails": 3}, "unknown options trails; known are target, trials"),
         (None, {"trials": -1}, "trials must be a number >= 0, got -1"),
         (None, {"trials": True}, "trials must be a number >= 0, got True"),
+        (None, {"winograd": "yes"}, "winograd must be True, False or None, got 'yes'"),
+        (None, {"cache": 1}, "cache must be True or False, got 1"),
+        (None, {"records": 5}, "records must be a folder or a file, got 5"),
         (None, {"sizes": 0}, "sizes must be a number >= 1, got 0"),
     ],
 )

@@ -65,7 +65,7 @@ def _layers(a: Arguments, initial: Sequence[RelayExpr], steps: _Steps) -> list[R
     directions = (False, True) if a["bidirectional"] else (False,)
     last: list[list[RelayExpr]] = [[] for _ in initial]
     for layer in range(int(a["num_layers"])):
-        outputs = []
+        outputs: list[RelayExpr] = []
         for backwards in directions:
             at = layer * len(directions) + len(outputs)
             states = [
@@ -86,8 +86,9 @@ def _layers(a: Arguments, initial: Sequence[RelayExpr], steps: _Steps) -> list[R
 @converter("lstm.input")
 def _lstm(a: Arguments) -> list[RelayExpr]:
     def steps(data: RelayExpr, w: _Weights, states: Sequence[RelayExpr], back: bool) -> RelayExpr:
+        hidden, cell = states
         gates = w.gates(data, w.data_bias, w.state_bias)
-        return op.nn.lstm_steps(gates, w.of_state, *states, w.projection, backwards=back)
+        return op.nn.lstm_steps(gates, w.of_state, hidden, cell, w.projection, back)
 
     return _layers(a, a["hx"], steps)
 
@@ -106,7 +107,7 @@ def _gru(a: Arguments) -> list[RelayExpr]:
             reset, update, bias = (a.emit(TupleGetItem(shares, k)) for k in range(3))
             zeros = a.emit(op.zeros_like(bias))
             gates = a.emit(op.add(gates, a.emit(op.concat([reset, update, zeros], 0))))
-        return op.nn.gru_steps(gates, w.of_state, state, bias, backwards=back)
+        return op.nn.gru_steps(gates, w.of_state, state, bias, back)
 
     return _layers(a, [a["hx"]], steps)
 
@@ -116,8 +117,9 @@ def _rnn(activation: str) -> Any:
         def steps(
             data: RelayExpr, w: _Weights, states: Sequence[RelayExpr], back: bool
         ) -> RelayExpr:
+            (state,) = states
             gates = w.gates(data, w.data_bias, w.state_bias)
-            return op.nn.rnn_steps(gates, w.of_state, *states, activation, backwards=back)
+            return op.nn.rnn_steps(gates, w.of_state, state, activation, back)
 
         return _layers(a, [a["hx"]], steps)
 
