@@ -84,8 +84,10 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         "recreate",
         "measure, collect and train at one go: the model that comes with the package, anew",
     )
-    recreate.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of operators")
-    recreate.add_argument("--random", type=int, default=24, help="operators of each seed")
+    recreate.add_argument(
+        "--seeds", type=int, nargs="+", default=list(range(101, 111)), help="of operators"
+    )
+    recreate.add_argument("--random", type=int, default=60, help="operators of each seed")
     recreate.add_argument("--per-task", type=int, default=40, help="programs of each operator")
     recreate.add_argument("--target", default="llvm", help="what to measure for")
     recreate.add_argument(
@@ -96,9 +98,9 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         default=[],
         help="more data sets to train on, such as the replay of another machine's checkpoint",
     )
-    recreate.add_argument("--train-ratio", type=float, default=0.85, help="share of the tasks")
+    recreate.add_argument("--train-ratio", type=float, default=0.92, help="share of the tasks")
     recreate.add_argument("--epochs", type=int, default=60, help="passes over the data")
-    recreate.add_argument("--replay", type=int, default=600, help="programs to keep beside it")
+    recreate.add_argument("--replay", type=int, default=900, help="programs to keep beside it")
     recreate.add_argument(
         "-o",
         "--out",

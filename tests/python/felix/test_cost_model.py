@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,11 +124,11 @@ def test_what_comes_with_the_package_says_what_of_it_is_of_older_sketches(tmp_pa
     caplog.set_level("INFO")
     model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
     metas = model.replay.conf_meta
-    foreign = sum(meta.sketch < 0 for meta in metas)
-    assert f"{foreign} of its {len(metas)} programs are points of no sketch of this version" in (
-        caplog.text
-    )
-    assert all(meta.target for meta in metas)
+    assert all(meta.target and meta.sketch >= 0 for meta in metas) and not caplog.text
+    metas[0] = replace(metas[0], sketch=-1)
+    model.save(tmp_path / "older.ckpt")
+    MLPModelPLWrapper(pretrained=tmp_path / "older.ckpt")
+    assert f"1 of its {len(metas)} programs are points of no sketch of this version" in caplog.text
     # A data set of other features beside a checkpoint is refused, not learned from.
     model.save(tmp_path / "model.ckpt")
     model.replay.kind = FeatureKind("cpu", "another")
