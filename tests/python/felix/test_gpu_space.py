@@ -486,6 +486,22 @@ def test_random_programs_compute_the_same_without_races(name):
             )
 
 
+def test_long_reductions_of_few_results_are_shared_by_blocks():
+    data = te.placeholder((2, 256, 64), name="data")
+    for result in (topi.sum(data), topi.max(data, (1, 2)), topi.argmax(data, 1)):
+        task = make_sym_task([data, result], TARGET).task
+        assert task.failures == []
+        shared = split_sketches(task)
+        # 2 x 64 results of 256 elements are work for other structures.
+        assert (len(shared) > 0) == (len(result.shape) < 2)
+        inputs = inputs_of(task.ansor_task)
+        expected = run_plain(task.ansor_task, inputs)
+        for sketch in shared:
+            function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+            for point in function.features.config_maker.make(2, np.random.default_rng(0)):
+                check_program(task.ansor_task, function, point, inputs, expected)
+
+
 @pytest.mark.parametrize("shape", [(11, 26, 101), (13, 1000, 169)])
 def test_extents_of_large_primes_have_valid_programs(shape):
     # Lanes of copies must be single ones, and threads come in steps of 11 or 13.
