@@ -35,7 +35,8 @@ class ReductionInParts final : public SketchRule {
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
     if (stage->origin != StageOrigin::kOriginal || IsTiled(stage) || !HasReduceIter(stage) ||
-        NeedsMultiLevelTiling(task, state, stage_id) || HasParts(state, stage)) {
+        stage->op->num_outputs() != 1 || NeedsMultiLevelTiling(task, state, stage_id) ||
+        HasParts(state, stage)) {
       return Condition::kSkip;
     }
     const auto [space, reduction] = CumulativeExtents(stage);
