@@ -318,7 +318,7 @@ WORKLOADS: list[tuple[str, Callable[[], Tensors], Callable[[], Tensors]]] = [
     ),
     (
         "sum_all float32",
-        lambda: _unary(lambda x: topi.sum(x), 30, 40),
+        lambda: _unary(lambda x: topi.sum(x), 96, 256),
         lambda: _unary(lambda x: topi.sum(x), 4096, 1024),
     ),
     ("gelu float32", lambda: _unary(_gelu, 6, 35), lambda: _unary(_gelu, 128, 3072)),

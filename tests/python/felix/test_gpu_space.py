@@ -486,6 +486,26 @@ def test_random_programs_compute_the_same_without_races(name):
             )
 
 
+def test_long_reductions_of_few_results_are_shared_by_blocks():
+    data, rows = te.placeholder((2, 256, 64), name="data"), te.placeholder((2, 16384), name="rows")
+    for tensors in (
+        [data, topi.sum(data)],
+        [data, topi.max(data, (1, 2))],
+        [rows, topi.argmax(rows, 1)],
+    ):
+        task = make_sym_task(tensors, TARGET).task
+        assert task.failures == []
+        shared = split_sketches(task)
+        # Of pairs, parts would count their indices otherwise with knobs than with numbers.
+        assert (len(shared) > 0) == (tensors[0] is data)
+        inputs = inputs_of(task.ansor_task)
+        expected = run_plain(task.ansor_task, inputs)
+        for sketch in shared:
+            function = SketchPerfFunc(sketch, MLPModelPLWrapper())
+            for point in function.features.config_maker.make(2, np.random.default_rng(0)):
+                check_program(task.ansor_task, function, point, inputs, expected)
+
+
 @pytest.mark.parametrize("shape", [(11, 26, 101), (13, 1000, 169)])
 def test_extents_of_large_primes_have_valid_programs(shape):
     # Lanes of copies must be single ones, and threads come in steps of 11 or 13.

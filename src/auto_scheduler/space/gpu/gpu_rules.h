@@ -25,6 +25,12 @@ std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
 std::shared_ptr<const SketchRule> RuleSpreadReduction();
 
 /*!
+ * \brief Gives blocks parts of a long reduction each, where a block for each of its few results
+ * would leave multiprocessors idle; a second kernel reduces what they have found.
+ */
+std::shared_ptr<const SketchRule> RuleReductionInParts();
+
+/*!
  * \brief Gives blocks parts of a long reduction each, where tiles of the results alone would leave
  *        multiprocessors idle; a second kernel, or the consumer's, adds the partial sums up.
  */

@@ -137,7 +137,8 @@ const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split
 class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
-    SketchRules rules = GpuRules(options, {RuleSpreadReduction(), RuleCrossThreadReduction()});
+    SketchRules rules = GpuRules(
+        options, {RuleReductionInParts(), RuleSpreadReduction(), RuleCrossThreadReduction()});
     rules.insert(rules.begin(), {RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }

@@ -12,6 +12,8 @@
 namespace tvm {
 namespace auto_scheduler {
 
+using namespace tir;
+
 namespace {
 
 // Of NVIDIA's architectures since Volta: a launch and the end of it, bytes that a multiprocessor
