@@ -322,8 +322,10 @@ class _CompiledPart(torch.nn.Module):
 
 
 def _laid_out(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
-    empty = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype)
-    return empty.copy_(tensor)
+    # Elements of an expanded tensor share memory, which PyTorch writes to no more than once.
+    distinct = tensor[tuple(slice(1) if stride == 0 else slice(None) for stride in strides)]
+    empty = torch.empty_strided(distinct.shape, strides, dtype=tensor.dtype)
+    return empty.copy_(distinct).expand(tensor.shape)
 
 
 def bind_inputs(module: torch.fx.GraphModule, values: Mapping[int, Any]) -> torch.fx.GraphModule:

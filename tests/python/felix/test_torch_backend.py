@@ -454,3 +454,14 @@ def test_options_that_make_no_sense_are_refused(mode, options, reason):
         BackendOptions.read(mode, options)
     assert BackendOptions.read("max-autotune", None).trials == 300
     assert BackendOptions.read("max-autotune", {"trials": 7}).trials == 7
+
+
+def test_parts_may_give_expanded_tensors_to_pytorch():
+    def chosen(x):
+        repeated = (x * 2).sum(1, keepdim=True).expand(3, 4)
+        return torch.masked_select(repeated, x > 0) + 1
+
+    x = torch.randn(3, 4)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.testing.assert_close(torch.compile(chosen, backend="felix")(x), chosen(x))
