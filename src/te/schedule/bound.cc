@@ -137,24 +137,56 @@ class BoundInference {
                                     &requests);
     }
     stage->op->GatherBound(stage->op, &analyzer_, requests, &domains_);
-    for (const IterVar& root : stage->op->root_iter_vars()) {
-      domains_[root] = around.empty() && IsOpenPartOf(domains_.at(root), root->dom)
-                           ? root->dom
-                           : WithoutLoopsInExtent(domains_.at(root));
+    const Array<IterVar> roots = stage->op->root_iter_vars();
+    for (size_t d = 0; d < roots.size(); ++d) {
+      const Range& part = domains_.at(roots[d]);
+      const bool is_whole = around.empty() && IsOpenPartOf(part, roots[d]->dom) &&
+                            IsReadByLoops(stage->op, d, readers);
+      domains_[roots[d]] = is_whole ? roots[d]->dom : WithoutLoopsInExtent(part);
     }
   }
 
   /*!
    * \brief Whether a part of a domain of known size has an extent that follows from knobs.
    *
-   * It is what tiles that leave a remainder read, together all of it. Left as it is, it would be in
-   * the extents of all stages before, and theirs in those before them.
+   * It is what tiles that leave a remainder read. Left as it is, it would be in the extents of all
+   * stages before, and theirs in those before them.
    */
   bool IsOpenPartOf(const Range& part, const Range& domain) const {
     return var_context_ != nullptr && domain.defined() &&
            tir::as_const_int(part->extent) == nullptr &&
            tir::as_const_int(domain->min) != nullptr &&
            tir::as_const_int(domain->extent) != nullptr;
+  }
+
+  /*!
+   * \brief Whether an axis is read by loops of its own extent alone, so that all tiles together
+   * read all of it.
+   */
+  static bool IsReadByLoops(const Operation& op, size_t axis, const std::vector<Stage>& readers) {
+    const int64_t extent = *tir::as_const_int(op->root_iter_vars()[axis]->dom->extent);
+    for (const Stage& reader : readers) {
+      const auto* compute = reader->op.as<ComputeOpNode>();
+      if (compute == nullptr) return false;
+      std::unordered_map<const tir::VarNode*, int64_t> trips;
+      for (const IterVar& root : reader->op->root_iter_vars()) {
+        const int64_t* known = root->dom.defined() ? tir::as_const_int(root->dom->extent) : nullptr;
+        if (known != nullptr) trips[root->var.get()] = *known;
+      }
+      bool by_loops = true;
+      for (const PrimExpr& value : compute->body) {
+        tir::PostOrderVisit(value, [&](const ObjectRef& node) {
+          const auto* load = node.as<tir::ProducerLoadNode>();
+          if (load == nullptr || !Downcast<Tensor>(load->producer)->op.same_as(op)) return;
+          const auto* index =
+              axis < load->indices.size() ? load->indices[axis].as<tir::VarNode>() : nullptr;
+          auto loop = trips.find(index);
+          by_loops = by_loops && loop != trips.end() && loop->second == extent;
+        });
+      }
+      if (!by_loops) return false;
+    }
+    return true;
   }
 
   void CheckInScope(const Stage& stage, const Stage& reader,
