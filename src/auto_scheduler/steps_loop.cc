@@ -514,7 +514,7 @@ void FollowStorageAlignStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 }
 
 void FetchAheadStepNode::Init() {
-  TVM_CHECK(!copy_ids.empty() && lengths.size() == 1, ScheduleError)
+  TVM_CHECK(!copy_ids.empty() && lengths.size() == 1, ValueError)
       << "fetch ahead: needs copies and one length, got " << copy_ids.size() << " copies and "
       << lengths.size() << " lengths";
   lengths = OpenWhereZero(lengths, "fetch ahead");

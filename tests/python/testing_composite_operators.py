@@ -194,6 +194,9 @@ REARRANGED = {
     "pixel_unshuffle.default": [(randn(1, 2, 4, 6), 2)],
     "index_add.default": [(X, 0, ints(4, low=0, high=3), randn(4, 5)),
                           (X, 1, ints(2, low=0, high=5), randn(3, 2), {"alpha": 2})],
+    "index_reduce.default": [(X, 0, ints(4, low=0, high=3), randn(4, 5), "prod"),
+                             (X, 0, ints(4, low=0, high=3), randn(4, 5), "amax",
+                              {"include_self": False})],
     "index_copy.default": [(X, 0, torch.tensor([2, 0]), randn(2, 5))],
     "_unsafe_index_put.default": [(X, [torch.tensor([2, 0])], randn(2, 5)),
                                   (X, [torch.tensor([2, 2])], randn(2, 5), True)],
@@ -302,6 +305,23 @@ SPECTRA = {
     "_fft_c2r.default": [(Z, [1], 2, 8), (Z, [1, 0], 1, 5)],
 }
 
+STEPS = randn(2, 4, 3)  # batch, steps, inputs
+
+
+def _layer(gates):
+    """Weights and biases of one direction: 5 units, that many gates each."""
+    return [randn(5 * gates, 3), randn(5 * gates, 5), randn(5 * gates), randn(5 * gates)]
+
+
+# With biases, one layer, no dropout, no training, one direction, the batch first.
+_OF_LAYER = (True, 1, 0.0, False, False, True)
+RECURRENT = {
+    "lstm.input": [(STEPS, [randn(1, 2, 5), randn(1, 2, 5)], _layer(4), *_OF_LAYER)],
+    "gru.input": [(STEPS, randn(1, 2, 5), _layer(3), *_OF_LAYER)],
+    "rnn_tanh.input": [(STEPS, randn(1, 2, 5), _layer(1), *_OF_LAYER)],
+    "rnn_relu.input": [(STEPS, randn(1, 2, 5), _layer(1), *_OF_LAYER)],
+}
+
 COMPOSITE_GROUPS = {
     "pointwise": POINTWISE,
     "created": CREATED,
@@ -310,6 +330,7 @@ COMPOSITE_GROUPS = {
     "images": IMAGES,
     "products": PRODUCTS,
     "spectra": SPECTRA,
+    "recurrent": RECURRENT,
 }
 # Operators of which only the first result is imported.
 FIRST_RESULTS = {

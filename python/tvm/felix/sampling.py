@@ -122,7 +122,8 @@ class Polytope:
         """Nearest integer points, moved back inside where plain rounding leaves the polytope.
 
         While a constraint is violated, the coordinate whose unit move towards it costs the least
-        extra distance from the real point is moved.
+        extra distance from the real point is moved. Where that goes round in circles, coordinates
+        that were moved before cost more.
 
         Returns
         -------
@@ -132,7 +133,8 @@ class Polytope:
         rounded = np.rint(points)
         if not len(self.offset):
             return rounded, np.ones(len(points), dtype=bool)
-        for _ in range(4 * self.n_variables + 4):
+        moves = np.zeros_like(rounded)
+        for turn in range(4 * self.n_variables + 4):
             violation = self.violation(rounded)
             worst = violation.argmax(axis=1)
             bad = np.flatnonzero(violation[np.arange(len(rounded)), worst] > _TOLERANCE)
@@ -141,10 +143,13 @@ class Polytope:
             direction = -np.sign(self.matrix[worst[bad]])
             current = rounded[bad]
             extra = np.abs(current + direction - points[bad]) - np.abs(current - points[bad])
+            if turn > self.n_variables:
+                extra += moves[bad]
             extra[direction == 0] = np.inf
             chosen = extra.argmin(axis=1)
             rows = np.arange(bad.size)
             rounded[bad, chosen] += direction[rows, chosen]
+            moves[bad, chosen] += 1
         return rounded, self.contains(rounded)
 
     def _find_center(self) -> tuple[np.ndarray, np.ndarray]:
