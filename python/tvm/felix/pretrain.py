@@ -24,6 +24,9 @@ __all__ = ["dataset_from_records", "filter_latency", "measure_programs", "train_
 
 logger = logging.getLogger(__name__)
 
+# Programs of a task that are kept for replay, at least.
+_REPLAYED_OF_TASK = 8
+
 
 def measure_programs(
     tasks: Sequence[SymTaskAndInstances],
@@ -185,11 +188,17 @@ def train_mlp(
 
 
 def _to_replay(data: DatasetBuilder, count: int, rng: np.random.Generator) -> DatasetBuilder:
-    """About `count` programs, of each task equally many: half its fastest, half any others."""
+    """About `count` programs, of each task equally many: half its fastest, half any others.
+
+    One program of a task says nothing of the order inside it, so of many tasks only some are kept.
+    """
     groups = data.groups()
-    per_task = count // max(len(np.unique(groups)), 1)
+    tasks = np.unique(groups)
+    per_task = max(count // max(len(tasks), 1), min(count, _REPLAYED_OF_TASK))
+    if per_task * len(tasks) > count:
+        tasks = np.sort(rng.choice(tasks, count // per_task, replace=False)) if per_task else tasks
     chosen: list[int] = []
-    for group in np.unique(groups):
+    for group in tasks:
         members = np.flatnonzero(groups == group)
         order = members[np.argsort([-data.labels[i] for i in members], kind="stable")]
         fastest, rest = order[: per_task // 2], order[per_task // 2 :]

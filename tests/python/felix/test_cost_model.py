@@ -363,3 +363,13 @@ def test_a_search_imports_nothing_of_lightning():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_programs_to_replay_come_eight_of_a_task(tmp_path):
+    model = MLPModelPLWrapper()
+    data = made_up_programs(120, n_tasks=6)
+    train_mlp(
+        data, model, tmp_path / "m.ckpt", train_ratio=0.7, epochs=1, replay=16, progress=False
+    )
+    _, counts = np.unique(model.replay.groups(), return_counts=True)
+    assert counts.tolist() == [8, 8]
