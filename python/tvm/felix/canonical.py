@@ -86,7 +86,8 @@ def split_groups(sketch: Sketch) -> list[tuple[int, list[str]]]:
 
 
 def _divisors(extent: int) -> list[int]:
-    return [d for d in range(1, extent + 1) if extent % d == 0]
+    small = [d for d in range(1, math.isqrt(extent) + 1) if extent % d == 0]
+    return sorted({*small, *(extent // d for d in small)})
 
 
 def _lane_choices(extent: int, lanes: int) -> list[int]:

@@ -3,7 +3,9 @@
  * \brief Rules that complete a structural sketch for a CPU.
  */
 #include <tvm/auto_scheduler/transform_step.h>
+#include <tvm/expr/expr_functor.h>
 #include <tvm/expr/op.h>
+#include <tvm/node/structural_equal.h>
 #include <tvm/te/create_primfunc.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -312,6 +314,99 @@ void CompletePlainStage(const SearchTask& task, State* state, int stage_id, bool
   }
 }
 
+/*! \brief What an op reads at the place that it writes, and whether its axes mean anything else. */
+class ReadsInPlace final : public tir::ExprVisitor {
+ public:
+  explicit ReadsInPlace(const te::ComputeOpNode* compute)
+      : compute_(compute), shape_(compute->output_shape(0)) {
+    for (const PrimExpr& body : compute->body) VisitExpr(body);
+  }
+
+  std::vector<te::Operation> producers;
+  bool elsewhere = false;
+
+ private:
+  using tir::ExprVisitor::VisitExpr_;
+  void VisitExpr_(const tir::ProducerLoadNode* load) final {
+    const te::Tensor producer = Downcast<te::Tensor>(load->producer);
+    const bool in_place =
+        load->indices.size() == compute_->axis.size() &&
+        std::equal(load->indices.begin(), load->indices.end(), compute_->axis.begin(),
+                   [](const PrimExpr& index, const te::IterVar& axis) {
+                     return index.same_as(axis->var);
+                   }) &&
+        StructuralEqual()(producer->shape, shape_);
+    if (in_place) {
+      producers.push_back(producer->op);
+    } else {
+      tir::ExprVisitor::VisitExpr_(load);
+    }
+  }
+  void VisitExpr_(const tir::VarNode* var) final {
+    elsewhere |= std::any_of(compute_->axis.begin(), compute_->axis.end(),
+                             [var](const te::IterVar& axis) { return axis->var.get() == var; });
+  }
+
+  const te::ComputeOpNode* compute_;
+  Array<PrimExpr> shape_;
+};
+
+/*!
+ * \brief Whether an op, with all that is inlined into it, computes each element from those at the
+ *        same place of its operands and from single ones, so that its rows are one long row.
+ */
+bool IsOneRow(const State& state, const te::Operation& op) {
+  std::unordered_set<const Object*> inlined;
+  for (const Stage& stage : state->stages) {
+    if (stage->compute_at == ComputeAtKind::kInlined) inlined.insert(stage->op.get());
+  }
+  std::vector<te::Operation> open = {op};
+  while (!open.empty()) {
+    const te::Operation next = open.back();
+    open.pop_back();
+    const auto* compute = next.as<te::ComputeOpNode>();
+    if (compute == nullptr) return false;
+    const ReadsInPlace reads(compute);
+    if (reads.elsewhere) return false;
+    for (const te::Operation& producer : reads.producers) {
+      // Each is looked at once.
+      if (inlined.erase(producer.get()) != 0) open.push_back(producer);
+    }
+  }
+  return true;
+}
+
+/*!
+ * \brief The stages of plain loops in each of which all rows are one, see `IsOneRow`: a loop around
+ *        rows would begin them one by one, and the arithmetic of a row's end waits for nothing.
+ */
+std::unordered_set<int> StagesOfOneRow(const SearchTask& task, const State& state) {
+  std::unordered_set<int> found;
+  for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
+    const Stage& stage = state->stages[i];
+    const auto* compute = stage->op.as<te::ComputeOpNode>();
+    if (compute == nullptr || stage->compute_at != ComputeAtKind::kRoot || IsTiled(stage) ||
+        HasReduceIter(stage) || stage->origin == StageOrigin::kCacheRead ||
+        NeedsMultiLevelTiling(task, state, i) || TiledStageHeldBy(task, state, i) >= 0) {
+      continue;
+    }
+    const auto several = std::count_if(stage->iters.begin(), stage->iters.end(),
+                                       [](const Iterator& it) { return it.ConstExtent() > 1; });
+    const bool constant = std::all_of(stage->iters.begin(), stage->iters.end(),
+                                      [](const Iterator& it) { return it.ConstExtent() > 0; });
+    if (several > 1 && constant && IsOneRow(state, stage->op)) found.insert(i);
+  }
+  return found;
+}
+
+/*! \brief A stage whose rows are one: all its loops are one, of vectors, shared among cores. */
+void CompleteOneRow(State* state, int stage_id) {
+  const Iterator row = state->fuse(stage_id, (*state)->stages[stage_id]->iters);
+  const Array<Iterator> parts = state->split(stage_id, row, OpenLengths{NullOpt});
+  state->vectorize(stage_id, parts[1]);
+  state->parallel(stage_id, parts[0]);
+}
+
 /*! \brief Whether `consumer` reads of `producer`, in each of its first `n` axes, its own index. */
 bool ReadsSameRows(const te::Operation& consumer, const te::Operation& producer, size_t n) {
   const Array<te::IterVar>& axes = consumer.as<te::ComputeOpNode>()->axis;
@@ -371,8 +466,11 @@ std::unordered_set<int> StagesOfRows(const SearchTask& task, const State& state)
   return reduces ? found : std::unordered_set<int>{};
 }
 
-/*! \brief Mark the loops of all stages, once every stage has its place. */
-State MarkLoops(const SearchTask& task, State state) {
+/*!
+ * \brief Mark the loops of all stages, once every stage has its place.
+ * \param one_row The stages whose loops become one.
+ */
+State MarkLoops(const SearchTask& task, State state, const std::unordered_set<int>& one_row) {
   const int output = static_cast<int>(state->stages.size()) - 1;
   const std::unordered_set<int> rows = StagesOfRows(task, state);
   for (int i = static_cast<int>(state->stages.size()) - 1; i >= 0; --i) {
@@ -395,6 +493,10 @@ State MarkLoops(const SearchTask& task, State state) {
       continue;
     }
     if (stage->compute_at == ComputeAtKind::kIter) continue;
+    if (one_row.count(i)) {
+      CompleteOneRow(&state, i);
+      continue;
+    }
     if (rows.count(i)) {
       CompletePlainStage(task, &state, i, /*in_rows=*/true);
       state.compute_at(i, output, state->stages[output]->iters[0]);
@@ -507,7 +609,11 @@ std::vector<State> CompleteSketch(const SearchTask& task, const State& sketch,
     placed = SomeOf(std::move(next), kMostPlaces);
   }
   std::vector<State> completed;
-  for (const State& state : placed) completed.push_back(MarkLoops(task, state));
+  for (const State& state : placed) {
+    completed.push_back(MarkLoops(task, state, {}));
+    const std::unordered_set<int> one_row = StagesOfOneRow(task, state);
+    if (!one_row.empty()) completed.push_back(MarkLoops(task, state, one_row));
+  }
   return completed;
 }
 
