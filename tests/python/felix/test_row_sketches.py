@@ -49,8 +49,48 @@ def test_rows_that_no_vector_divides_are_reduced_step_by_step():
         assert ".rf" not in str(sketch.state)
 
 
+def in_one_row(tensors):
+    """How many sketches have one loop of vectors and none else."""
+    sketches = make_task(tensors, target="llvm -num-cores=2").task.sketches
+    return sum(
+        [line.split()[0] for line in loops_of(sketch) if line.endswith(")")]
+        == ["parallel", "vectorize"]
+        for sketch in sketches
+    )
+
+
+def test_elements_that_come_from_their_own_place_are_one_row():
+    a, b = (te.placeholder((2, 32, 7, 7), name=name) for name in "ab")
+    scalar = te.placeholder((), name="scalar")
+    assert in_one_row([a, topi.nn.relu(a)]) == 1
+    assert in_one_row([a, b, topi.nn.gelu(topi.add(a, b))]) == 1
+    assert in_one_row([a, scalar, topi.multiply(a, scalar)]) == 1
+
+
+def test_elements_that_depend_on_their_place_stay_in_rows():
+    a, bias = te.placeholder((40, 24), name="a"), te.placeholder((24,), name="bias")
+    wider = te.placeholder((40, 32), name="wider")
+    assert in_one_row([a, bias, topi.add(a, bias)]) == 0
+    assert in_one_row([a, topi.transpose(a, (1, 0))]) == 0
+    assert in_one_row([wider, topi.strided_slice(wider, [0, 0], [40, 24])]) == 0
+    assert in_one_row([a, te.compute(a.shape, lambda i, j: a[i, j] * (i + j), name="b")]) == 0
+    # What is inlined must keep to its place as well.
+    assert in_one_row([a, bias, topi.nn.relu(topi.add(a, bias))]) == 0
+
+
+def activation(*shape):
+    a = te.placeholder(shape, name="a")
+    return [a, topi.nn.gelu(topi.add(a, te.const(0.5, "float32")))]
+
+
 @pytest.mark.parametrize(
-    "make", [lambda: softmax(40, 96), lambda: softmax(3, 20, 48), lambda: layer_norm(40, 96)]
+    "make",
+    [
+        lambda: softmax(40, 96),
+        lambda: softmax(3, 20, 48),
+        lambda: layer_norm(40, 96),
+        lambda: activation(3, 5, 7, 7),
+    ],
 )
 def test_every_tiling_of_rows_computes_the_same(make):
     tensors = make()
