@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -88,6 +89,8 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     ValueError : there is none (with similar names), unless `allow_missing`, which returns None.
     """
     function = core.get_global_func(name, True)
+    if function is None and _load_package_of(name):
+        function = core.get_global_func(name, True)
     if function is not None or allow_missing:
         return function
     for old, new in _RENAMED_PREFIXES.items():
@@ -97,6 +100,24 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
                 f'have the prefix "{new}"'
             )
     return core.get_global_func(name, False)
+
+
+def _load_package_of(name: str) -> bool:
+    """Import the package that a name's prefix says, whose Python functions wait for it."""
+    parts = name.removeprefix("tvm.").split(".")[:-1]
+    while parts:
+        package = ".".join(["tvm", *parts])
+        if package in sys.modules:
+            return False
+        try:
+            importlib.import_module(package)
+        except ModuleNotFoundError as missing:
+            if missing.name is None or not package.startswith(missing.name):
+                raise
+            parts.pop()
+        else:
+            return True
+    return False
 
 
 def list_global_func_names() -> list[str]:

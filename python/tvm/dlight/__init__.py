@@ -14,17 +14,25 @@ Examples
 True
 """
 
-from . import gpu
-from .analysis import BlockInfo, IterInfo, normalize_prim_func
-from .base import ApplyDefaultSchedule, ScheduleRule
-from .inline import try_inline
+from . import base, gpu
+from .base import (
+    ApplyDefaultSchedule,
+    BlockInfo,
+    IterInfo,
+    ScheduleRule,
+    normalize_prim_func,
+    try_inline,
+    try_inline_contiguous_spatial,
+)
 
 __all__ = [
     "ApplyDefaultSchedule",
     "BlockInfo",
     "IterInfo",
     "ScheduleRule",
+    "base",
     "gpu",
     "normalize_prim_func",
     "try_inline",
+    "try_inline_contiguous_spatial",
 ]

@@ -6,6 +6,7 @@
 #include <tvm/expr/builtin.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "buffers.h"
 #include "primitives.h"
@@ -207,17 +208,21 @@ struct PaddedVar {
   bool grows() const { return !ExprDeepEqual()(extent, padded); }
 };
 
-/*! \brief The variables that are the indices of an access, one for each axis. */
-std::vector<size_t> AxesOf(const BlockItem& block, const Array<PrimExpr>& indices,
-                           const Buffer& buffer) {
-  std::vector<size_t> axes;
+/*! \brief The variables that are the indices of an access, none for an axis of one place. */
+std::vector<std::optional<size_t>> AxesOf(const BlockItem& block, const Array<PrimExpr>& indices,
+                                          const Buffer& buffer) {
+  std::vector<std::optional<size_t>> axes;
   for (const PrimExpr& index : indices) {
+    if (index.as<IntImmNode>()) {
+      axes.push_back(std::nullopt);
+      continue;
+    }
     size_t at = 0;
     while (at < block.iter_vars.size() && !block.iter_vars[at]->var.same_as(index)) ++at;
     TVM_CHECK(at < block.iter_vars.size(), ScheduleError)
         << "block " << block.name << " accesses " << buffer->name << " at " << indices
         << ", and only variables of the block can be padded";
-    axes.push_back(at);
+    axes.emplace_back(at);
   }
   return axes;
 }
@@ -332,20 +337,24 @@ void PadEinsum(Tree* tree, Id id, const std::vector<int64_t>& padding) {
   };
   std::vector<Change> changes;
   auto add = [&](const Buffer& buffer, const Array<PrimExpr>& indices, bool written) {
-    std::vector<size_t> axes = AxesOf(block, indices, buffer);
+    std::vector<std::optional<size_t>> axes = AxesOf(block, indices, buffer);
     for (const Change& known : changes) {
       if (known.from.same_as(buffer)) return;
     }
     Array<PrimExpr> shape;
     bool grows = false;
-    for (size_t axis : axes) {
-      bool fits =
-          ExprDeepEqual()(buffer->shape[static_cast<int64_t>(shape.size())], vars[axis].extent);
-      TVM_CHECK(fits, ScheduleError)
-          << "variable " << vars[axis].iv->var << " of block " << block.name
+    for (const std::optional<size_t>& axis : axes) {
+      const PrimExpr& length = buffer->shape[static_cast<int64_t>(shape.size())];
+      if (!axis.has_value()) {
+        shape.push_back(length);
+        continue;
+      }
+      const PaddedVar& var = vars[*axis];
+      TVM_CHECK(ExprDeepEqual()(length, var.extent), ScheduleError)
+          << "variable " << var.iv->var << " of block " << block.name
           << " does not run over all of axis " << shape.size() << " of " << buffer->name;
-      shape.push_back(vars[axis].padded);
-      grows |= vars[axis].grows();
+      shape.push_back(var.padded);
+      grows |= var.grows();
     }
     if (!grows) return;
     Buffer twin = decl_buffer(shape, buffer->dtype, tree->NewBufferName(buffer->name + "_pad"),

@@ -169,7 +169,7 @@ class ParallelismCheck {
                  "outside";
         }
       }
-      if (inside && tree_[at].children.size() != 1) {
+      if (inside && tree_[at].children.size() != 1 && !OnlyServes(at, block)) {
         return "loop " + loop.name() +
                " of the reduction is around other blocks too, which would see parts of it";
       }
@@ -188,6 +188,36 @@ class ParallelismCheck {
       }
     }
     return "";
+  }
+
+  /*! \brief Whether a block is one sum of the threads of all these loops. */
+  bool SumsOver(Id block, const Ids& threads) {
+    const Feeds fed = FeedsOf(tree_, block);
+    return std::all_of(threads.begin(), threads.end(),
+                       [&](Id id) { return fed.reducing.Contains(tree_.loop(id).var); }) &&
+           WhyApart(block, fed).empty();
+  }
+
+  /*!
+   * \brief Whether all else in a loop only makes, anew in each iteration, what the loop itself
+   *        reads, and nothing of it reads what the block has summed up so far.
+   */
+  bool OnlyServes(Id loop, Id block) {
+    for (const Buffer& result : WrittenBy(tree_, block)) {
+      for (Id user : (*flows_)[result].Users()) {
+        if (user != block && tree_.IsUnder(user, loop)) return false;
+      }
+    }
+    for (Id other : tree_.BlocksBelow(loop)) {
+      if (other == block) continue;
+      for (const Buffer& made : WrittenBy(tree_, other)) {
+        Ids users = (*flows_)[made].Users();
+        bool here = std::all_of(users.begin(), users.end(),
+                                [&](Id user) { return tree_.IsUnder(user, loop); });
+        if (!here || tree_.IsParam(made)) return false;
+      }
+    }
+    return true;
   }
 
   /*! \brief Whether a leaf block is made of loops that no other loop can be exchanged with. */
@@ -257,7 +287,7 @@ class ParallelismCheck {
           CheckNested(id);
         });
       }
-      for (const Flow& flow : *flows_) Try([&] { CheckSharing(kernel, axes, flow); });
+      for (const Flow& flow : *flows_) Try([&] { CheckSharing(kernel, flow); });
     }
   }
 
@@ -289,27 +319,11 @@ class ParallelismCheck {
   }
 
   /*! \brief Values pass between threads through shared memory only, where barriers are put. */
-  void CheckSharing(Id kernel, const std::map<std::string, Id>& axes, const Flow& flow) {
+  void CheckSharing(Id kernel, const Flow& flow) {
     std::string scope = ScopeOf(flow.buffer);
     for (Id writer : flow.writers) {
       if (!tree_.IsBlock(writer) || !tree_.IsUnder(writer, kernel)) continue;
       Ids around = tree_.LoopsAbove(writer);
-      std::string missing;
-      for (const auto& [tag, first] : axes) {
-        bool found = std::any_of(around.begin(), around.end(), [&](Id id) {
-          return tree_.IsUnder(id, kernel) && tree_.loop(id).thread_tag() == tag;
-        });
-        if (!found) AddItem(&missing, tag);
-      }
-      // Of a reduction in shared memory each thread adds up all, and then they write the same.
-      TVM_CHECK(
-          scope == "local" || IsFragment(scope) || missing.empty() ||
-              KindOf(tree_, writer) == BlockKind::kComplete ||
-              (StartsWith(scope, "shared") && WhyApart(writer, FeedsOf(tree_, writer)).empty()),
-          ScheduleError)
-          << "block " << tree_.NameOf(writer) << " is in a kernel with " << missing
-          << " but not under such a loop, so all these threads would add to " << flow.buffer->name
-          << "; bind a loop of the block first";
       for (Id user : flow.Users()) {
         if (user == writer || !tree_.IsUnder(user, kernel)) continue;
         // A writer that no other threads run than its user is run by all of them alike.
@@ -322,6 +336,8 @@ class ParallelismCheck {
         });
         // Fragments are a warp's; whose they are is known when intrinsics stand for the loops.
         bool between = StartsWith(scope, "shared") || IsFragment(scope);
+        // What threads have summed up together each of them has.
+        between = between || (scope == "local" && SumsOver(writer, apart));
         TVM_CHECK(apart.empty() || (between && by_threads), ScheduleError)
             << "buffer " << flow.buffer->name << " of scope " << scope
             << " passes values between threads: block " << tree_.NameOf(writer)

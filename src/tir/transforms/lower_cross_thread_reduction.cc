@@ -143,6 +143,36 @@ class ThreadFinder final : public StmtVisitor {
   }
 };
 
+/*! \brief Puts another statement in the place of one block. */
+class BlockReplacer final : public StmtMutator {
+ public:
+  BlockReplacer(const BlockRealizeNode* old, const Stmt& made) : old_(old), made_(made) {}
+
+ private:
+  Stmt VisitStmt_(const BlockRealizeNode* op) final {
+    return op == old_ ? made_ : GetRef<Stmt>(op);
+  }
+
+  const BlockRealizeNode* old_;
+  Stmt made_;
+};
+
+/*! \brief The blocks below a statement that are in no other block, with the loops around each. */
+class BlocksInLoops final : public StmtVisitor {
+ public:
+  std::vector<std::pair<const BlockRealizeNode*, std::vector<For>>> found;
+
+ private:
+  void VisitStmt_(const BlockRealizeNode* op) final { found.emplace_back(op, loops_); }
+  void VisitStmt_(const ForNode* op) final {
+    loops_.push_back(GetRef<For>(op));
+    StmtVisitor::VisitStmt_(op);
+    loops_.pop_back();
+  }
+
+  std::vector<For> loops_;
+};
+
 class CrossThreadLowerer final : public StmtMutator {
  public:
   /*! \brief Memory that no block around could be given. */
@@ -185,19 +215,28 @@ class CrossThreadLowerer final : public StmtMutator {
   }
 
   Stmt InKernel(const ForNode* op) {
-    const BlockRealizeNode* realize = nullptr;
     std::vector<For> chain;
-    for (Stmt at = GetRef<Stmt>(op); realize == nullptr;) {
-      const auto* loop = at.as<ForNode>();
-      if (loop == nullptr) break;
+    Stmt inner = GetRef<Stmt>(op);
+    while (const auto* loop = inner.as<ForNode>()) {
       chain.push_back(GetRef<For>(loop));
-      at = loop->body;
-      realize = at.as<BlockRealizeNode>();
+      inner = loop->body;
     }
     // Reductions of each thread are what lies between the exchange and the loops around it.
-    if (realize != nullptr && IsSerialReduction(chain[0], realize) &&
-        (Crosses(realize, chain) || Repeats(realize, chain))) {
-      return Lower(realize, chain);
+    BlocksInLoops blocks;
+    if (op->kind != ForKind::kThreadBinding) blocks(inner);
+    std::erase_if(blocks.found, [&](const auto& block) {
+      std::vector<For> around = chain;
+      around.insert(around.end(), block.second.begin(), block.second.end());
+      return !IsSerialReduction(chain[0], block.first) ||
+             !(Crosses(block.first, around) || Repeats(block.first, around));
+    });
+    if (!blocks.found.empty()) {
+      const auto& [realize, below] = blocks.found.front();
+      TVM_CHECK(blocks.found.size() == 1, ValueError)
+          << Title(realize->block) << "loop " << op->loop_var
+          << " of the reduction is around another reduction of threads, block "
+          << blocks.found[1].first->block->name_hint << "; put each into a nest of its own";
+      return Lower(realize, chain, inner, below);
     }
     loops_.push_back(GetRef<For>(op));
     Stmt stmt = StmtMutator::VisitStmt_(op);
@@ -206,7 +245,8 @@ class CrossThreadLowerer final : public StmtMutator {
   }
 
   Stmt VisitStmt_(const BlockRealizeNode* op) final {
-    if (Crosses(op, {}) || Repeats(op, {})) return Lower(op, {});
+    if (Crosses(op, {}) || Repeats(op, {})) return Lower(op, {}, GetRef<Stmt>(op), {});
+    CheckIdle(op);
     return StmtMutator::VisitStmt_(op);
   }
 
@@ -243,7 +283,33 @@ class CrossThreadLowerer final : public StmtMutator {
                        [](const BufferStore& result) { return result->buffer.scope() != "local"; });
   }
 
-  Stmt Lower(const BlockRealizeNode* op, const std::vector<For>& chain) {
+  /*! \brief Refuse a sum in memory that threads share, to which all of an axis would add at once. */
+  void CheckIdle(const BlockRealizeNode* op) const {
+    const auto* store = op->block->body.as<BufferStoreNode>();
+    if (idle_.empty() || store == nullptr || !is_one(op->predicate)) return;
+    const std::string scope = store->buffer.scope();
+    const bool shared = scope.empty() || scope == "global" || scope.rfind("shared", 0) == 0;
+    bool adds = false;
+    PostOrderVisit(store->value, [&](const ObjectRef& node) {
+      const auto* load = node.as<BufferLoadNode>();
+      adds |= load != nullptr && load->buffer.same_as(store->buffer);
+    });
+    const bool reduces = std::any_of(op->block->iter_vars.begin(), op->block->iter_vars.end(),
+                                     [](const IterVar& iv) { return iv->iter_type == kCommReduce; });
+    TVM_CHECK(!adds || !reduces || !shared, ValueError)
+        << "LowerCrossThreadReduction: block " << op->block->name_hint << " is in a kernel with "
+        << *idle_.begin() << " but not under such a loop, so all these threads would add to "
+        << store->buffer->name << "; bind a loop of the block, or sum up in memory of a thread";
+  }
+
+  /*!
+   * \brief The parts of threads, their exchange, and the result.
+   * \param chain The loops that are around nothing but `inner`.
+   * \param inner The block, or loops and other blocks that make what it reads, as well.
+   * \param below The loops in `inner` around the block.
+   */
+  Stmt Lower(const BlockRealizeNode* op, const std::vector<For>& chain, const Stmt& inner,
+             const std::vector<For>& below) {
     const Block& block = op->block;
     Feeding reducing(op, kCommReduce), spatial(op, kDataPar);
     std::vector<For> serial, hoisted, threads;
@@ -262,8 +328,16 @@ class CrossThreadLowerer final : public StmtMutator {
       }
       (moves ? hoisted : serial).push_back(loop);
     }
+    for (const For& loop : below) {
+      TVM_CHECK(is_one(loop->extent) || !spatial(loop), ValueError)
+          << Title(block) << "loop " << loop->loop_var
+          << " of a spatial variable is inside of the reduction; reorder it to the outside";
+    }
     std::vector<For> around = loops_;
     around.insert(around.end(), hoisted.begin(), hoisted.end());
+    for (const For& loop : below) {
+      if (loop->kind == ForKind::kThreadBinding) around.push_back(loop);
+    }
     for (const For& loop : around) {
       if (!reducing(loop) || (!IsThread(loop) && is_one(loop->extent))) continue;
       TVM_CHECK(IsThread(loop), ValueError)
@@ -279,14 +353,14 @@ class CrossThreadLowerer final : public StmtMutator {
     if (!threads.empty()) totals = Cells(step, "cross_thread_");
     for (const Buffer& total : totals) cells.push_back(total);
     Array<Stmt> steps;
-    bool on_its_own = threads.empty() || !serial.empty() || !is_one(op->predicate) ||
-                      !step.guards.empty() || ReadsShared(step.sources);
+    bool on_its_own = threads.empty() || !serial.empty() || !inner.same_as(GetRef<Stmt>(op)) ||
+                      !is_one(op->predicate) || !step.guards.empty() || ReadsShared(step.sources);
     if (on_its_own) {
       Array<Buffer> partial = Cells(step, "in_thread_");
       for (const Buffer& cell : partial) cells.push_back(cell);
       steps.push_back(Opaque(block->name_hint + "_in_thread_init", {}, Regions(partial),
                              StoreAll(partial, step.combiner->identity_element)));
-      steps.push_back(OwnPart(op, step, partial, serial));
+      steps.push_back(OwnPart(op, step, partial, serial, inner));
       if (threads.empty()) {
         totals = partial;
       } else {
@@ -305,8 +379,16 @@ class CrossThreadLowerer final : public StmtMutator {
     }
     std::vector<For> adding = threads;
     adding.insert(adding.end(), serial.begin(), serial.end());
+    adding.insert(adding.end(), below.begin(), below.end());
     steps.push_back(WriteBack(op, step, totals, threads, adding));
-    Stmt body = SeqStmt(steps);
+    const bool again = std::any_of(below.begin(), below.end(), [](const For& loop) {
+      return loop->kind == ForKind::kThreadBinding;
+    });
+    if (again) {
+      Array<Stmt> behind(steps.begin() + 2, steps.end());
+      steps = {steps[0], steps[1], AmongThreads(below, SeqStmt::Flatten(behind))};
+    }
+    Stmt body = SeqStmt::Flatten(steps);
     for (size_t i = hoisted.size(); i-- > 0;) body = WithBody(hoisted[i], body);
     return body;
   }
@@ -345,6 +427,18 @@ class CrossThreadLowerer final : public StmtMutator {
     return kept;
   }
 
+  /*! \brief What is behind loops, of which some are threads, run by these threads again. */
+  static Stmt AmongThreads(const std::vector<For>& loops, Stmt body) {
+    for (const For& loop : loops) {
+      if (loop->kind != ForKind::kThreadBinding) continue;
+      Var thread(loop->loop_var->name_hint, loop->loop_var.dtype());
+      body = For(thread, loop->min, loop->extent, loop->kind,
+                 Substitute(body, {{loop->loop_var, thread}}), loop->thread_binding,
+                 loop->annotations);
+    }
+    return body;
+  }
+
   /*! \brief Regions in terms of other variables. */
   static Block Renamed(Block block, const Iters& iters) {
     auto rename = [&](const BufferRegion& region) {
@@ -362,7 +456,8 @@ class CrossThreadLowerer final : public StmtMutator {
 
   /*! \brief What a thread combines before the exchange, into memory of its own. */
   static Stmt OwnPart(const BlockRealizeNode* op, const ReductionStep& step,
-                      const Array<Buffer>& partial, const std::vector<For>& serial) {
+                      const Array<Buffer>& partial, const std::vector<For>& serial,
+                      const Stmt& inner) {
     Iters iters(op, true);
     Block block = op->block;
     BlockNode* node = block.CopyOnWrite();
@@ -372,7 +467,8 @@ class CrossThreadLowerer final : public StmtMutator {
     node->name_hint = node->name_hint + "_in_thread";
     node->init = Stmt();
     node->body = Substitute(ResultReplacer(step, partial)(node->body), iters.renamed);
-    Stmt body = BlockRealize(iters.values, op->predicate, Renamed(block, iters));
+    Stmt body = BlockReplacer(op, BlockRealize(iters.values, op->predicate, Renamed(block, iters)))(
+        inner);
     for (size_t i = serial.size(); i-- > 0;) body = WithBody(serial[i], body);
     return body;
   }

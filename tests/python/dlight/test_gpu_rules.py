@@ -199,4 +199,4 @@ def test_blocks_and_their_loops():
     (info,) = dl.normalize_prim_func(sch)
     assert info.name == "B" and info.dom_kind() == "SR" and info.is_reduction()
     assert [int(extent) for extent in info.dom()] == [4, 8]
-    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("B")] == ["i", "k"]
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [4, 8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.tir.schedule import Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .rule import GPUScheduleRule, fuse_all, run_by_threads, threads_for
 
 __all__ = ["Fallback"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import tir
 from tvm.tir.schedule import Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .reduction import is_one_reduction, reads_along_the_reduction, reduce_together
 from .rule import GPUScheduleRule, axes_of
 

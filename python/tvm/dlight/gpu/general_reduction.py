@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import tir
 from tvm.tir.schedule import Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .rule import GPUScheduleRule, fuse_all, run_by_threads
 
 __all__ = ["GeneralReduction"]

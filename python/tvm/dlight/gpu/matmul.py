@@ -6,7 +6,7 @@ from tvm import tir
 from tvm.meta_schedule.sch_analysis import is_trivially_bound
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .reduction import is_one_reduction
 from .rule import GPUScheduleRule, axes_of, fuse_all
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import tir
 from tvm.tir.schedule import LoopRV, Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .rule import GPUScheduleRule, axes_of, fuse_all, run_by_threads, threads_for
 
 __all__ = ["Reduction", "reads_along_the_reduction", "reduce_together"]

@@ -8,9 +8,7 @@ from tvm import tir
 from tvm.target import Target
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
-from ..analysis import BlockInfo, normalize_prim_func
-from ..base import ScheduleRule
-from ..inline import try_inline
+from ..base import BlockInfo, ScheduleRule, normalize_prim_func, try_inline
 
 __all__ = ["GPUScheduleRule", "axes_of", "fuse_all", "run_by_threads", "threads_for"]
 

@@ -6,7 +6,7 @@ from tvm import tir
 from tvm.meta_schedule.sch_analysis import is_trivially_bound
 from tvm.tir.schedule import LoopRV, Schedule
 
-from ..analysis import BlockInfo
+from ..base import BlockInfo
 from .rule import GPUScheduleRule, axes_of, fuse_all
 
 __all__ = ["Transpose"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.error import ScheduleError
 
-from . import _ffi_api
+from . import _ffi_api, analysis
 from .instruction import Instruction, InstructionKind
 from .random_variables import BlockRV, ExprRV, LoopRV
 from .schedule import Schedule

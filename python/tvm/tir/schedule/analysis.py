@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import arith
+from tvm._ffi import register_func
+from tvm.error import ScheduleError
 from tvm.ir import PrimExpr, Range
 
 from ..block import Block, BlockRealize
@@ -18,17 +20,19 @@ from ..op import floordiv, floormod
 from ..statement import For
 from ..stmt_functor import post_order_visit
 from .intrinsic_mapping import AutoTensorizeMappingInfo, described, get_auto_tensorize_mapping_info
-from .random_variables import BlockRV
+from .random_variables import BlockRV, LoopRV
 from .schedule import Schedule
 from .state import StmtSRef
 
 __all__ = [
     "AutoTensorizeMappingInfo",
+    "NormalBlock",
     "TensorizeInfo",
     "get_auto_tensorize_mapping_info",
     "get_tensorize_loop_mapping",
     "has_block",
     "is_output_block",
+    "normalize_prim_func",
     "suggest_index_map",
 ]
 
@@ -222,3 +226,89 @@ def _values(sch: Schedule, block: BlockRV) -> list[PrimExpr]:
         ),
     )
     return list(found[0].iter_values)
+
+
+@dataclass(frozen=True)
+class NormalBlock:
+    """A block with one loop for each of its axes, and nothing else in them."""
+
+    block: BlockRV
+    loops: list[LoopRV]
+    iters: list[IterVar]
+    reduces: bool
+
+
+def normalize_prim_func(sch: Schedule) -> list[NormalBlock] | None:
+    """Give each block of a function loops of its own: one for each axis of more than one step,
+    those of reductions innermost; a block of no such axis has one loop of one step.
+
+    Returns
+    -------
+    The blocks in order. None, and the function as it was, where blocks are nested, an axis is
+    neither spatial nor of a reduction, or loops cannot be made anew.
+    """
+    blocks = sch.get_child_blocks(sch.get_block("root"))
+    if any(sch.get_child_blocks(block) for block in blocks):
+        return None
+    maps = [_normal_axes(sch.get(block)) for block in blocks]
+    trial = sch.copy()
+    try:
+        for block, index_map in zip(blocks, maps):
+            if index_map is None:
+                return None
+            if not _is_normal(trial, block, index_map):
+                trial.transform_block_layout(block, index_map)
+    except ScheduleError:
+        return None
+    found = []
+    for block, index_map in zip(blocks, maps):
+        if index_map is not None and not _is_normal(sch, block, index_map):
+            sch.transform_block_layout(block, index_map)
+        node = sch.get(block)
+        iters = list(node.iter_vars)
+        reduces = any(int(axis.iter_type) == IterVar.CommReduce for axis in iters)
+        found.append(NormalBlock(block, sch.get_loops(block), iters, reduces))
+    return found
+
+
+def _normal_axes(node: Block) -> IndexMap | None:
+    """From the axes of a block to those that its loops should have."""
+    kinds = [int(axis.iter_type) for axis in node.iter_vars]
+    if not set(kinds) <= {IterVar.DataPar, IterVar.CommReduce}:
+        return None
+    inputs = [Var(str(axis.var.name), axis.var.dtype) for axis in node.iter_vars]
+    kept = [
+        var
+        for wanted in (IterVar.DataPar, IterVar.CommReduce)
+        for var, axis, kind in zip(inputs, node.iter_vars, kinds)
+        if kind == wanted and not (isinstance(axis.dom.extent, IntImm) and int(axis.dom.extent) == 1)
+    ]
+    return IndexMap(inputs, kept or [IntImm("int64", 0)], None)
+
+
+def _is_normal(sch: Schedule, block: BlockRV, index_map: IndexMap) -> bool:
+    """Whether the loops of a block are its axes already, one by one."""
+    loops = sch.get_loops(block)
+    values = list(sch.get_iter_values(block))
+    same_axes = len(index_map.final_indices) == len(values) and all(
+        made.same_as(given) for made, given in zip(index_map.final_indices, index_map.initial_indices)
+    )
+    return (
+        same_axes
+        and len(loops) == len(values)
+        and all(value.same_as(sch.get(loop).loop_var) for value, loop in zip(values, loops))
+    )
+
+
+@register_func("tir.schedule.NormalizePrimFunc")
+def _normalized(sch: Schedule) -> list[list[Any]] | None:
+    """Blocks, their loops, their axes and whether they reduce: what rules outside of here ask."""
+    found = normalize_prim_func(sch)
+    if found is None:
+        return None
+    return [
+        [each.block for each in found],
+        [each.loops for each in found],
+        [each.iters for each in found],
+        [each.reduces for each in found],
+    ]

@@ -9,7 +9,7 @@ from tvm.tir.schedule import Schedule
 
 from .analysis import BlockInfo
 
-__all__ = ["try_inline"]
+__all__ = ["try_inline", "try_inline_contiguous_spatial"]
 
 
 def try_inline(sch: Schedule, blocks: Sequence[BlockInfo]) -> list[BlockInfo]:
@@ -32,3 +32,25 @@ def try_inline(sch: Schedule, blocks: Sequence[BlockInfo]) -> list[BlockInfo]:
         else:
             left.append(info)
     return left
+
+
+def try_inline_contiguous_spatial(
+    sch: Schedule, blocks: Sequence[BlockInfo] | None
+) -> list[BlockInfo] | None:
+    """Inline, as :func:`try_inline` does, among the blocks between two reductions, each run alone.
+
+    Returns
+    -------
+    The blocks that are left, in order; None where there are none to begin with.
+    """
+    if blocks is None:
+        return None
+    left: list[BlockInfo] = []
+    run: list[BlockInfo] = []
+    for info in blocks:
+        if info.is_injective():
+            run.append(info)
+            continue
+        left += [*try_inline(sch, run), info]
+        run = []
+    return left + try_inline(sch, run)

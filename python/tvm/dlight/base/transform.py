@@ -1,4 +1,4 @@
-"""What a rule is, and the pass that applies the first that fits."""
+"""The pass that applies the first rule that fits."""
 
 from __future__ import annotations
 
@@ -10,25 +10,12 @@ from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
 from tvm.tir.schedule import Schedule
 
-__all__ = ["ApplyDefaultSchedule", "ScheduleRule"]
+from .schedule_rule import ScheduleRule
+
+__all__ = ["ApplyDefaultSchedule"]
 
 SCHEDULED = "tir.is_scheduled"
 """The attribute of functions that have a schedule, which rules leave as they are."""
-
-
-class ScheduleRule:
-    """Knows schedules for some programs."""
-
-    def apply(
-        self, func: tir.PrimFunc, target: Target, tunable: bool
-    ) -> Schedule | list[Schedule] | None:
-        """A schedule of `func`, or several where `tunable`; None where the rule knows none.
-
-        Parameters
-        ----------
-        tunable : whether the caller measures and chooses.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not say how it schedules")
 
 
 @module_pass(opt_level=0, name="ApplyDefaultSchedule")
