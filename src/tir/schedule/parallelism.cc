@@ -190,14 +190,6 @@ class ParallelismCheck {
     return "";
   }
 
-  /*! \brief Whether a block is one sum of the threads of all these loops. */
-  bool SumsOver(Id block, const Ids& threads) {
-    const Feeds fed = FeedsOf(tree_, block);
-    return std::all_of(threads.begin(), threads.end(),
-                       [&](Id id) { return fed.reducing.Contains(tree_.loop(id).var); }) &&
-           WhyApart(block, fed).empty();
-  }
-
   /*!
    * \brief Whether all else in a loop only makes, anew in each iteration, what the loop itself
    *        reads, and nothing of it reads what the block has summed up so far.
@@ -318,7 +310,12 @@ class ParallelismCheck {
     }
   }
 
-  /*! \brief Values pass between threads through shared memory only, where barriers are put. */
+  /*!
+   * \brief Blocks of threads pass no values on, in whatever memory.
+   *
+   * What threads of one block pass on lies in shared memory in the end, but schedules say so step by
+   * step: how a block reads what threads have is checked when it is lowered.
+   */
   void CheckSharing(Id kernel, const Flow& flow) {
     std::string scope = ScopeOf(flow.buffer);
     for (Id writer : flow.writers) {
@@ -326,24 +323,15 @@ class ParallelismCheck {
       Ids around = tree_.LoopsAbove(writer);
       for (Id user : flow.Users()) {
         if (user == writer || !tree_.IsUnder(user, kernel)) continue;
-        // A writer that no other threads run than its user is run by all of them alike.
-        Ids apart = around;
-        std::erase_if(apart, [&](Id id) {
-          return tree_.loop(id).thread_tag().empty() || tree_.IsUnder(user, id);
+        // A writer that no other blocks run than its user is run by all of them alike.
+        auto apart = std::find_if(around.begin(), around.end(), [&](Id id) {
+          return StartsWith(tree_.loop(id).thread_tag(), "blockIdx") && !tree_.IsUnder(user, id);
         });
-        bool by_threads = std::all_of(apart.begin(), apart.end(), [&](Id id) {
-          return StartsWith(tree_.loop(id).thread_tag(), "threadIdx");
-        });
-        // Fragments are a warp's; whose they are is known when intrinsics stand for the loops.
-        bool between = StartsWith(scope, "shared") || IsFragment(scope);
-        // What threads have summed up together each of them has.
-        between = between || (scope == "local" && SumsOver(writer, apart));
-        TVM_CHECK(apart.empty() || (between && by_threads), ScheduleError)
+        TVM_CHECK(apart == around.end(), ScheduleError)
             << "buffer " << flow.buffer->name << " of scope " << scope
-            << " passes values between threads: block " << tree_.NameOf(writer)
+            << " passes values between blocks of threads: block " << tree_.NameOf(writer)
             << " and what uses them are under different loops bound to "
-            << tree_.loop(apart[0]).thread_tag()
-            << "; give the buffer the scope \"shared\", or compute both under one loop";
+            << tree_.loop(*apart).thread_tag() << "; compute both under one loop";
       }
     }
   }

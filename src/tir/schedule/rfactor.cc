@@ -101,21 +101,34 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
     partials.push_back(decl_buffer(with_factor(result->shape, loop.extent), result->dtype,
                                    tree->NewBufferName(result->name + "_rf"), result.scope()));
   }
-  VarMap values;
-  Array<IterVar> iters = FreshIters(block.Spatial(), "", &values);
+  VarMap values, inner, units;
+  Array<IterVar> iters;
   Array<PrimExpr> iter_values;
-  for (const IterVar& iv : block.Spatial()) iter_values.push_back(block.ValueOf(iv->var));
-  VarMap inner, units;
   auto add_iter = [&](const LoopItem& item, IterVarType type) {
     iters.push_back(IterVar(item.range(), Var("v" + item.name(), item.var.dtype()), type));
     iter_values.push_back(item.var);
     inner[item.var.get()] = iters.back()->var;
   };
+  // Loops of one iteration feed nothing, but those that bindings name belong to what they name.
+  VarSet summed;
+  for (const IterVar& iv : block.Reducing()) summed.Add(VarsOf(block.ValueOf(iv->var)));
+  auto belongs = [&](const LoopItem& item) {
+    return fed.reducing.Contains(item.var) || (item.IsUnit() && summed.Contains(item.var));
+  };
   add_iter(loop, kDataPar);
   PrimExpr lane = iters.back()->var - loop.min;
-  for (Id item : path) {
-    const LoopItem& l = tree->loop(item);
-    if (fed.reducing.Contains(l.var) && item != loop_id) add_iter(l, kCommReduce);
+  for (const IterVar& iv : block.iter_vars) {
+    if (iv->iter_type != kCommReduce) {
+      iters.push_back(FreshIters({iv}, "", &values)[0]);
+      iter_values.push_back(block.ValueOf(iv->var));
+      continue;
+    }
+    VarSet parts = VarsOf(block.ValueOf(iv->var));
+    for (Id item : path) {
+      const LoopItem& l = tree->loop(item);
+      bool is_new = item != loop_id && !inner.count(l.var.get());
+      if (is_new && belongs(l) && parts.Contains(l.var)) add_iter(l, kCommReduce);
+    }
   }
   for (Id item : path) {
     const LoopItem& l = tree->loop(item);
@@ -158,29 +171,32 @@ Id RFactor(Tree* tree, Id loop_id, int64_t factor_axis) {
   // Their combination: the block itself, with loops of its own behind the nest.
   Ids twins;
   VarMap moved;
+  Id factor = kNone;
   for (Id item : inside) {
     const LoopItem& l = tree->loop(item);
-    if (fed.spatial.Contains(l.var)) {
+    if (item == loop_id) {
+      factor = TwinLoop(tree, item, l.name());
+      twins.push_back(factor);
+    } else if (fed.spatial.Contains(l.var) || (l.IsUnit() && !belongs(l))) {
       twins.push_back(TwinLoop(tree, item, l.name()));
       moved[l.var.get()] = tree->loop(twins.back()).var;
-    } else if (item != loop_id || is_one_part) {
+    } else {
       moved[l.var.get()] = l.min;
     }
   }
+  if (is_one_part) moved[loop.var.get()] = loop.min;
   for (Id twin : twins) {
     LoopItem* made = tree->EditLoop(twin);
     made->extent = Substitute(made->extent, moved);
   }
-  twins.push_back(TwinLoop(tree, loop_id, loop.name()));
   VarMap own;
-  Array<IterVar> own_iters = FreshIters(block.Spatial(), "", &own);
   IterVar again(loop.range(), Var("v" + loop.name(), loop.var.dtype()), kCommReduce);
-  own_iters.push_back(again);
-  Array<PrimExpr> own_values;
+  Array<IterVar> own_iters = {again};
+  for (const IterVar& iv : FreshIters(block.Spatial(), "", &own)) own_iters.push_back(iv);
+  Array<PrimExpr> own_values = {tree->loop(factor).var};
   for (const IterVar& iv : block.Spatial()) {
     own_values.push_back(Substitute(block.ValueOf(iv->var), moved));
   }
-  own_values.push_back(tree->loop(twins.back()).var);
   tree->Replace(block.parent, id, first);
   BlockItem* combined = tree->EditBlock(id);
   combined->iter_vars = own_iters;

@@ -244,8 +244,11 @@ def test_threads_do_not_pass_values_through_their_own_memory():
     sch.compute_at(copy, i)
     j_0, j_1 = sch.split(j, [None, 8])
     sch.bind(j_1, "threadIdx.x")
-    with pytest.raises(tir.ScheduleError, match='give the buffer the scope "shared"'):
-        sch.bind(sch.get_loops(copy)[-1], "threadIdx.x")
+    sch.bind(sch.get_loops(copy)[-1], "threadIdx.x")
+    with pytest.raises(tvm.error.ValueError, match='A_local.*give the buffer the scope "shared"'):
+        tvm.build(sch.mod, target=tvm.target.emulated("cuda"))
+    sch.set_scope(copy, 0, "shared")
+    check(sch, *matmul(16, 16, 8), target=tvm.target.emulated("cuda"))
 
 
 def test_blocks_of_threads_do_not_share_a_scratch_buffer_in_global_memory():
