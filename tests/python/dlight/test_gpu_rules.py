@@ -200,3 +200,58 @@ def test_blocks_and_their_loops():
     assert info.name == "B" and info.dom_kind() == "SR" and info.is_reduction()
     assert [int(extent) for extent in info.dom()] == [4, 8]
     assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [4, 8]
+
+
+def test_axes_of_one_step_are_no_loops_of_a_normal_form():
+    A, B = te.placeholder((1, 24), name="A"), te.placeholder((12, 24), name="B")
+    k = te.reduce_axis((0, 24), name="k")
+    C = te.compute((1, 12), lambda i, j: te.sum(A[i, k] * B[j, k], axis=k), name="C")
+    func = te.create_prim_func([A, B, C])
+    sch = tir.Schedule(func)
+    (info,) = dl.normalize_prim_func(sch)
+    assert info.dom_kind() == "SR" and [int(n) for n in info.dom()] == [12, 24]
+    blocks, loops, axes, reduces = tvm.get_global_func("tir.schedule.NormalizePrimFunc")(
+        tir.Schedule(func)
+    )
+    assert len(blocks) == len(loops) == len(axes) == 1 and [bool(each) for each in reduces] == [
+        True
+    ]
+    assert [int(axis.dom.extent) for axis in axes[0]] == [12, 24]
+    first = te.compute((1,), lambda i: A[i, 0], name="D")
+    (info,) = dl.normalize_prim_func(tir.Schedule(te.create_prim_func([A, first])))
+    assert [int(n) for n in info.dom()] == [1]
+
+
+def test_what_rules_ask_of_a_block():
+    A = te.placeholder((16, 8), name="A")
+    bias = te.placeholder((8,), name="bias")
+    B = te.compute((16, 8), lambda i, j: A[i, j] * 2.0, name="B")
+    C = te.compute((16, 8), lambda i, j: B[i, j] + bias[j], name="C")
+    D = te.compute((16, 8), lambda i, j: bias[j] + bias[j], name="D")
+    sch = tir.Schedule(te.create_prim_func([A, bias, C, D]))
+    infos = {info.name: info for info in dl.normalize_prim_func(sch)}
+    assert infos["B"].is_elementwise(sch) and not infos["C"].is_elementwise(sch)
+    node = sch.get(infos["C"].block_rv)
+    i, j = (axis.var for axis in node.iter_vars)
+    used = [
+        dl.base.collect_block_iter_vars_used_in_access_region(node, read.region)
+        for read in node.reads
+    ]
+    assert {i, j} in used and {j} in used
+    place = dl.base.detect_dominant_read(node)
+    assert dl.base.collect_vars_used_in_prim_expr(place) == {i, j}
+    assert not dl.base.is_broadcast_epilogue(sch, infos["B"].block_rv, infos["C"].block_rv)
+    with pytest.raises(ValueError, match="reads nothing that B writes"):
+        dl.base.is_broadcast_epilogue(sch, infos["B"].block_rv, infos["D"].block_rv)
+    assert str(sch.get(dl.base.get_root_block(sch)).name_hint) == "root"
+    assert [info.name for info in dl.try_inline_contiguous_spatial(sch, list(infos.values()))] == [
+        "C", "D",
+    ]  # fmt: skip
+
+
+def test_limits_of_a_target():
+    gpu = Target("nvidia/nvidia-a100")
+    assert dl.base.get_max_threads_per_block(gpu) == 1024
+    assert dl.base.get_max_shared_memory_per_block(gpu) == 48 * 1024
+    with pytest.raises(ValueError, match="with the key gpu"):
+        dl.base.get_max_threads_per_block(Target("llvm"))

@@ -98,10 +98,14 @@ def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
     infos = []
     for block in found:
         iters = tuple(
-            IterInfo("R" if int(axis.iter_type) == _REDUCE else "S", axis.var, axis.dom.extent, loop)
+            IterInfo(
+                "R" if int(axis.iter_type) == _REDUCE else "S", axis.var, axis.dom.extent, loop
+            )
             for axis, loop in zip(block.iters, block.loops)
         )
-        infos.append(BlockInfo(str(sch.get(block.block).name_hint), iters, block.block, block.reduces))
+        infos.append(
+            BlockInfo(str(sch.get(block.block).name_hint), iters, block.block, block.reduces)
+        )
     return infos
 
 
@@ -114,7 +118,9 @@ def get_root_block(sch: Schedule, func_name: str = "main") -> BlockRV:
     """
     body = sch.mod[func_name].body
     if not isinstance(body, tir.BlockRealize):
-        raise ValueError(f"dlight: {func_name} has no root block; its body is a {type(body).__name__}")
+        raise ValueError(
+            f"dlight: {func_name} has no root block; its body is a {type(body).__name__}"
+        )
     return sch.get_block(str(body.block.name_hint), func_name)
 
 
@@ -148,7 +154,9 @@ def detect_dominant_read(block: tir.Block) -> PrimExpr:
         regions,
         key=lambda each: len(collect_block_iter_vars_used_in_access_region(block, each.region)),
     )
-    if any(int(part.extent) != 1 for part in dominant.region if isinstance(part.extent, tir.IntImm)):
+    if any(
+        int(part.extent) != 1 for part in dominant.region if isinstance(part.extent, tir.IntImm)
+    ):
         raise ValueError(f"dlight: block {block.name_hint} reads {dominant}, which is no element")
     [place] = dominant.buffer.offset_of([part.min for part in dominant.region])
     return place
@@ -178,7 +186,7 @@ def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> b
 
 
 def get_max_threads_per_block(target: Target) -> int:
-    """Threads that a block of them may have on a target with the key ``gpu``, 64 if it says nothing.
+    """Threads that a block of them may have on a target with the key ``gpu``; 64 if it does not say.
 
     Raises
     ------

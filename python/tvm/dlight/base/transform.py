@@ -8,7 +8,6 @@ from tvm import tir
 from tvm.ir import IRModule
 from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
-from tvm.tir.schedule import Schedule
 
 from .schedule_rule import ScheduleRule
 

@@ -281,7 +281,8 @@ def _normal_axes(node: Block) -> IndexMap | None:
         var
         for wanted in (IterVar.DataPar, IterVar.CommReduce)
         for var, axis, kind in zip(inputs, node.iter_vars, kinds)
-        if kind == wanted and not (isinstance(axis.dom.extent, IntImm) and int(axis.dom.extent) == 1)
+        if kind == wanted
+        and not (isinstance(axis.dom.extent, IntImm) and int(axis.dom.extent) == 1)
     ]
     return IndexMap(inputs, kept or [IntImm("int64", 0)], None)
 
@@ -291,7 +292,8 @@ def _is_normal(sch: Schedule, block: BlockRV, index_map: IndexMap) -> bool:
     loops = sch.get_loops(block)
     values = list(sch.get_iter_values(block))
     same_axes = len(index_map.final_indices) == len(values) and all(
-        made.same_as(given) for made, given in zip(index_map.final_indices, index_map.initial_indices)
+        made.same_as(given)
+        for made, given in zip(index_map.final_indices, index_map.initial_indices)
     )
     return (
         same_axes

@@ -8,6 +8,7 @@ import pytest
 from testing_blocks import check, matmul, replay
 from tvm import te, tir
 from tvm.ir import structural_equal
+from tvm.script import tir as T
 
 
 def padded_row(n=128, before=6, after=6, pad=0.0):
@@ -107,3 +108,23 @@ def test_pad_einsum_leaves_loops_alone_that_other_blocks_share():
     with pytest.raises(tir.ScheduleError, match="holds more than block C"):
         sch.pad_einsum("C", [4, 1, 1])
     check(sch, func, answer)
+
+
+def test_pad_einsum_leaves_axes_of_one_place_as_they_are():
+    @T.prim_func
+    def one_of_several(
+        A: T.Buffer((2, 6, 5), "float32"),
+        B: T.Buffer((5, 7), "float32"),
+        C: T.Buffer((6, 7), "float32"),
+    ) -> None:
+        for i, j, k in T.grid(6, 7, 5):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[1, vi, vk] * B[vk, vj]
+
+    sch = tir.Schedule(one_of_several)
+    sch.pad_einsum("C", [4, 1, 8])
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("C")] == [8, 7, 8]
+    check(sch, one_of_several, lambda a, b: a[1] @ b)

@@ -132,3 +132,23 @@ def test_results_that_are_stored_before_all_are_computed_are_refused():
     sch = tir.Schedule(stale)
     with pytest.raises(tir.ScheduleError, match="rfactor|order of its iterations|stored already"):
         sch.rfactor(sch.get_loops("sums")[0], 0)
+
+
+def test_the_factor_is_the_first_axis_and_loops_of_one_step_stay():
+    func, answer = matmul(6, 5, 12)
+    sch = tir.Schedule(func)
+    c = sch.get_block("C")
+    i, j, k = sch.get_loops(c)
+    j_0, j_1 = sch.split(j, [None, 1], preserve_unit_iters=True)
+    k_0, k_1, k_2 = sch.split(k, [None, 4, 3], preserve_unit_iters=True)
+    part = sch.rfactor(k_2, 0)
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops(part)] == [
+        "i", "j_0", "j_1", "k_0", "k_1", "k_2",
+    ]  # fmt: skip
+    axes = [(axis.var.name, int(axis.iter_type)) for axis in sch.get(part).iter_vars]
+    spatial, reducing = tir.IterVar.DataPar, tir.IterVar.CommReduce
+    assert [kind for _, kind in axes] == [spatial, spatial, spatial, reducing, reducing]
+    assert [axes[0][0], axes[3][0], axes[4][0]] == ["vk_2", "vk_0", "vk_1"]
+    assert [int(axis.iter_type) for axis in sch.get(c).iter_vars] == [reducing, spatial, spatial]
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(c)] == [6, 5, 1, 3]
+    check(sch, func, answer)

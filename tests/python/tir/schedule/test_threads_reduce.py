@@ -228,3 +228,70 @@ def test_sums_of_what_other_threads_wrote():
     a = random(n, m)
     found = run(sch.mod, a, np.zeros(n, "float32"))
     np.testing.assert_allclose(found, (a - a.max(axis=1, keepdims=True)).sum(axis=1), rtol=1e-4)
+
+
+def products(n, m, dtype="float32"):
+    A, B = te.placeholder((m,), dtype, "A"), te.placeholder((n, m), dtype, "B")
+    k = te.reduce_axis((0, m), name="k")
+    C = te.compute((n,), lambda i: te.sum(A[k] * B[i, k], axis=k), name="C")
+    return tir.Schedule(te.create_prim_func([A, B, C]))
+
+
+@pytest.mark.parametrize("scope", ["local", "shared"])
+def test_operands_are_copied_inside_of_what_threads_add_up(scope):
+    """As matrix-vector products of TVM's users are written: vectors of both operands in registers,
+    or in shared memory, for each step of the reduction; the result in registers, too."""
+    sch = products(12, 256)
+    c = sch.get_block("C")
+    copies = [sch.cache_read(c, at, scope) for at in range(2)]
+    result = sch.cache_write(c, 0, "local")
+    i, k = sch.get_loops(c)
+    bx, ty = sch.split(i, [None, 4])
+    k_0, tx, k_1 = sch.split(k, [None, 16, 4])
+    sch.reorder(bx, ty, k_0, tx, k_1)
+    sch.bind(bx, "blockIdx.x")
+    sch.bind(ty, "threadIdx.y")
+    sch.bind(tx, "threadIdx.x")
+    for copy in copies:
+        sch.compute_at(copy, tx if scope == "local" else k_0)
+    if scope == "shared":
+        for copy in copies:
+            _, part = sch.split(sch.get_loops(copy)[-1], [None, 16])
+            sch.bind(part, "threadIdx.x")
+    sch.reverse_compute_at(result, ty)
+    a, b = random(256), random(12, 256)
+    np.testing.assert_allclose(run(sch.mod, a, b, np.zeros(12, "float32")), b @ a, rtol=1e-5)
+
+
+def test_parts_are_moved_to_threads_that_are_bound_later():
+    """As TVM's default schedules of reductions do it: partial sums in registers, their combination
+    moved into the kernel before its own loop is bound."""
+    sch = row_reduction(6, 256, "sum")
+    b = sch.get_block("B")
+    i, k = sch.get_loops(b)
+    _, tx = sch.split(k, [None, 32], preserve_unit_iters=True)
+    part = sch.rfactor(tx, 0)
+    i, k_0, tx = sch.get_loops(part)
+    sch.reorder(i, tx, k_0)
+    sch.bind(i, "blockIdx.x")
+    sch.bind(tx, "threadIdx.x")
+    sch.set_scope(part, 0, "local")
+    sch.decompose_reduction(part, k_0)
+    sch.reverse_compute_at(b, i, preserve_unit_loops=True)
+    sch.bind(sch.get_loops(b)[1], "threadIdx.x")
+    a = random(6, 256)
+    result = run(sch.mod, a, np.zeros(6, "float32"))
+    np.testing.assert_allclose(result, a.sum(axis=1), rtol=1e-5)
+
+
+def test_sums_that_all_threads_would_add_to_are_refused_when_they_are_lowered():
+    sch = row_reduction(8, 16, "sum")
+    b = sch.get_block("B")
+    copy = sch.cache_read(b, 0, "shared")
+    i, k = sch.get_loops(b)
+    sch.bind(i, "blockIdx.x")
+    sch.compute_at(copy, i)
+    sch.decompose_reduction(b, k)
+    sch.bind(sch.get_loops(copy)[-1], "threadIdx.x")
+    with pytest.raises(tvm.error.ValueError, match="B_update is in a kernel with threadIdx.x but"):
+        tvm.build(sch.mod, target=emulated("cuda"))
