@@ -135,10 +135,9 @@ pub fn add_linear_facts(classes: &mut Classes, tapes: &[Spelling]) {
     let mut facts = Facts { classes, exponentials: HashMap::new(), linear: BTreeMap::new() };
     let mut wanted: BTreeSet<Form> = BTreeSet::new();
     for (tape, ids) in tapes {
-        let mut forms = forms_of(tape);
-        for form in &mut forms {
-            form.take_if(|form| !form.is_well_scaled(&variables));
-        }
+        let well_scaled = |form: &Exact| form.is_well_scaled(&variables);
+        let forms: Vec<Option<Exact>> =
+            forms_of(tape).into_iter().map(|form| form.filter(well_scaled)).collect();
         for (form, id) in forms.iter().zip(*ids) {
             let Some(form) = form.as_ref().filter(|form| !form.is_constant()) else { continue };
             let key = (form.rounded(), (form.constant * RESOLUTION).round() as i64);
