@@ -17,10 +17,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Coefficients are logarithms of primes times small numbers; what differs by less than this is the
 /// same one, rounded differently.
 const RESOLUTION: f64 = (1u64 << 40) as f64;
-/// Forms with other numbers are left as they are. A smaller coefficient would lose digits to the
-/// resolution, and so would the value of a form of variables that are larger together; exponentials
-/// of what is larger leave the range of a double where a product of them does not.
-const SMALLEST_COEFFICIENT: f64 = 1.0 / 256.0;
+/// Forms with other numbers are left as they are. A smaller one would lose digits to the resolution,
+/// and so would the value of a form of variables that are larger together; a larger one does not fit
+/// in its units; exponentials of what is larger leave the range of a double where a product of them
+/// does not.
+const SMALLEST_NUMBER: f64 = 1.0 / 256.0;
+const LARGEST_NUMBER: f64 = 4096.0;
 const LARGEST_SUM_OF_VARIABLES: f64 = 256.0;
 const LARGEST_EXPONENT: f64 = 138.0; // 1e60
 /// Pairs of exponentials are compared with each other, so their number is bounded.
@@ -65,7 +67,8 @@ impl Exact {
 
     /// Whether rounding to the resolution keeps nine digits of the form, wherever the variables are.
     fn is_well_scaled(&self, variables: &[Variable]) -> bool {
-        let keeps_digits = |c: f64| c == 0.0 || c.abs() >= SMALLEST_COEFFICIENT;
+        let fits = SMALLEST_NUMBER..=LARGEST_NUMBER;
+        let keeps_digits = |c: f64| c == 0.0 || fits.contains(&c.abs());
         keeps_digits(self.constant)
             && self.coefficients.values().all(|c| keeps_digits(*c))
             && self.reach(variables, |_| 1.0) <= LARGEST_SUM_OF_VARIABLES

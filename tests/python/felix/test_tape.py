@@ -252,6 +252,7 @@ def test_numbers_and_shared_nodes_reach_the_simplifier_as_they_are():
     [
         (None, [(1e-13, 0.0), (3e-13, 0.0)], 2.0),
         (None, [(1.0, 1e-13), (1.0, 2e-13), (1.0, 0.0)], 1e-13),
+        (None, [(1.0, 1e7), (1.0, 1.1e7), (1e7, 0.0), (1.1e7, 0.0)], 2.0),
         (TapeOp.EXP, [(1e-13, 0.0), (1.0001e-13, 0.0)], 1e13),
         (TapeOp.EXP, [(1e-7, 0.0), (1e-7 + 3e-13, 0.0)], 1e8),
         (TapeOp.EXP, [(9.0, -800.0), (4.5, -400.0), (4.5, 0.0)], 100.0),
@@ -270,6 +271,46 @@ def test_numbers_of_any_size_keep_their_digits(operation, terms, largest):
     points = np.linspace(0.01, 1.0, 64)[:, None] * largest
     expected = tape.forward(points)
     np.testing.assert_allclose(tape.simplify().tape.forward(points), expected, rtol=1e-9, atol=0)
+
+
+_OF_ANY_MAGNITUDE = (
+    (TapeOp.ADD, 2), (TapeOp.MUL, 2), (TapeOp.DIV, 2), (TapeOp.MIN, 2), (TapeOp.MAX, 2),
+    (TapeOp.EXP, 1), (TapeOp.LOG_SIZE, 1), (TapeOp.SQRT, 1), (TapeOp.MUL_ADD, 3),
+)  # fmt: skip
+
+
+def test_simplification_keeps_values_of_any_magnitude():
+    """Nothing here cancels, so that every root keeps nine digits."""
+    rng = np.random.default_rng(1)
+    n_compared = 0
+    for _ in range(300):
+        largest = 10.0 ** rng.uniform(-6, 6, 3)
+        builder = Builder([TapeVar(f"x{i}", False, 0.0, largest[i]) for i in range(3)])
+        entries = [builder.var(i) for i in range(3)]
+        entries += [builder.number(float(10.0 ** rng.uniform(-14, 10))) for _ in range(2)]
+        entries.append(builder.number(int(rng.integers(1, 9))))
+        for _ in range(int(rng.integers(4, 30))):
+            op, arity = _OF_ANY_MAGNITUDE[rng.integers(len(_OF_ANY_MAGNITUDE))]
+            entries.append(builder.entry(op, *map(int, rng.choice(entries[-9:], arity))))
+        points = rng.uniform(size=(16, 3)) * largest
+        every = np.abs(builder.tape(*entries).forward(points))
+        if not np.isfinite(every).all() or every.max() > 1e150 or every.min() < 1e-150:
+            continue
+        tape = builder.tape(*entries[-4:])
+        expected = tape.forward(points)
+        moved = tape.forward(points * (1 + 1e-13))
+        steady = np.abs(moved - expected) < 1e-10 * expected
+        found = tape.simplify().tape.forward(points)
+        np.testing.assert_allclose(found[steady], expected[steady], rtol=1e-9, atol=0)
+        n_compared += 1
+    assert n_compared > 100
+
+
+def test_a_constant_that_is_too_large_is_left_as_it_is():
+    builder = Builder()
+    power = builder.entry(TapeOp.EXP, builder.number(1000))
+    tape = builder.tape(builder.entry(TapeOp.DIV, builder.var(0), power))
+    assert tape.simplify().tape.forward(np.ones((1, len(VARIABLES)))) == 0.0
 
 
 def test_subgradients_are_finite_where_a_branch_is_not_taken():
