@@ -3,9 +3,9 @@
 A symbolic DAG is found in any te computation, without a list of operators. Extents are the same
 size where a loop indexes one by the loop of the other, found by union and find; those that follow
 from others by a linear equation, such as the rows of a convolution, are solved for in the order of
-the operations. Bounds and divisors in the bodies are expressed by the sizes they belong to. (Felix, ASPLOS 2024, section 4, groups tasks so; it
-recognises operators by matchers of their own; `felix.operators` has such ones, by which people
-read what a computation consists of.)
+the operations. Bounds and divisors in the bodies are expressed by the sizes they belong to. (Felix,
+ASPLOS 2024, section 4, groups tasks so; it recognises operators by matchers of their own;
+`felix.operators` has such ones, by which people read what a computation consists of.)
 """
 
 from __future__ import annotations

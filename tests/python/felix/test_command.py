@@ -128,9 +128,7 @@ def test_what_is_not_there_is_said_in_one_line(small_network, tmp_path, capsys):
 
 @pytest.mark.parametrize("action", ["list", "best", "count"])
 @pytest.mark.parametrize("text", ['{"i": [["key"', '{"a": 1}', "[1, 2]\n[3]"])
-def test_a_file_without_a_record_is_an_error_and_not_an_empty_table(
-    action, text, tmp_path, capsys
-):
+def test_a_file_without_a_record_is_an_error_and_not_an_empty_table(action, text, tmp_path, capsys):
     """A run that was killed may leave one line less; another file than was meant leaves none."""
     file = tmp_path / "records.json"
     file.write_text(text)
