@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .console import end_process, run_command
-from .network_file import InputSpec, is_network_file, load_network_file, short_name
+from .network_file import FILE_KINDS, InputSpec, is_network_file, load_network_file, short_name
 
 if TYPE_CHECKING:
     from .settings import TuneSettings
@@ -412,6 +412,12 @@ def _load(
     if inputs:
         raise ValueError(f"input: {network} has its inputs; leave --input out")
     from . import nn
+
+    if network not in nn.NETWORKS and Path(network).exists():
+        if Path(network).is_dir():
+            raise ValueError(f"{network} is a folder and no network; a run goes on with --resume")
+        kinds = ", ".join(sorted(FILE_KINDS))
+        raise ValueError(f"{network} is no file of a network; the names of those end with {kinds}")
 
     return nn.load_network(network, weights=weights, batch=batch_size)
 

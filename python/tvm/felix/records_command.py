@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tvm.auto_scheduler.measure_record import recorded_seconds
+from tvm.auto_scheduler.measure_record import any_record_lines, recorded_seconds
 from tvm.auto_scheduler.record_store import RecordStore
 from tvm.auto_scheduler.record_tools import query_records
 
@@ -158,14 +158,24 @@ def _add(store: RecordStore, sources: Sequence[Path]) -> int:
             with RecordStore(source) as other:
                 added += store.merge([other])
         else:
-            added += sum(store.import_file(file)[0] for file in _record_files(source))
+            for file in _record_files(source):
+                new, refused = store.import_file(file)
+                # What is left out of a good file is a warning; a file of which nothing is left is
+                # another one than was meant.
+                if refused and refused == sum(1 for _ in any_record_lines(file)):
+                    raise ValueError(f"{file} holds no records")
+                added += new
     return added
 
 
 def _record_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = [path / name for name in ("records.json", REMEMBERED) if (path / name).exists()]
-    if not found:
-        raise FileNotFoundError(2, "holds no records", str(path))
+    """The record files that a path names; ValueError for one with lines, none of them whole."""
+    found = [path]
+    if path.is_dir():
+        found = [path / name for name in ("records.json", REMEMBERED) if (path / name).exists()]
+        if not found:
+            raise FileNotFoundError(2, "holds no records", str(path))
+    for file in found:
+        if next(any_record_lines(file), None) is None and file.stat().st_size > 0:
+            raise ValueError(f"{file} holds no whole record")
     return found

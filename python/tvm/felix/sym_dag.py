@@ -1,20 +1,22 @@
 """Computations whose sizes have names: what tasks of equal structure have in common.
 
 A symbolic DAG is found in any te computation, without a list of operators. Extents are the same
-size where a loop indexes one by the loop of the other; bounds and divisors in the bodies are
-expressed by the sizes they belong to. (Felix, ASPLOS 2024, section 4, groups tasks so; it
-recognises operators by matchers of their own; `felix.operators` has such ones, by which people
-read what a computation consists of.)
+size where a loop indexes one by the loop of the other, found by union and find; those that follow
+from others by a linear equation, such as the rows of a convolution, are solved for in the order of
+the operations. Bounds and divisors in the bodies are expressed by the sizes they belong to. (Felix,
+ASPLOS 2024, section 4, groups tasks so; it recognises operators by matchers of their own;
+`felix.operators` has such ones, by which people read what a computation consists of.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm import auto_scheduler, te, tir
 from tvm._older_names import hints_for
+from tvm.arith import Analyzer, detect_linear_equation
 
 from .operators import RELAY_BUILDERS
 from .rebuild import Body, Rebuilder, loops_of
@@ -28,6 +30,16 @@ if not TYPE_CHECKING:
 _SMALL = 8
 # The extent of a place: number of the operation, "space" or "reduce", number of the loop.
 _Place = tuple[int, str, int]
+# An extent over the sizes, and its value here.
+_Size = tuple[Any, int]
+
+
+class _Relation(NamedTuple):
+    """An index into a dimension: how far it moves with each loop, and its first value."""
+
+    moves: dict[_Place, int]
+    start: int
+    read: _Place
 
 
 class SymbolicDAG:
@@ -77,7 +89,8 @@ class SymbolicDAG:
 
         Raises
         ------
-        ValueError : a size is missing, unknown, or less than one.
+        ValueError : a size is missing, unknown, or less than one, or an extent that follows from
+            the sizes would be.
         """
         symbolic = auto_scheduler.ComputeDAG(self.tensors)
         if sizes is None:
@@ -111,7 +124,11 @@ class SymbolicDAG:
 
 
 class _Sizes:
-    """Which extents of operations are the same size.
+    """The extents of operations as expressions over few sizes.
+
+    Extents are one where a loop indexes the other. The extents of inputs, and those of loops that
+    are only added up over, are sizes; what follows from them by a linear equation, as the rows of a
+    convolution do, is no size but an expression.
 
     Attributes
     ----------
@@ -122,20 +139,22 @@ class _Sizes:
         self._numbers = {operation: k for k, operation in enumerate(operations)}
         self._same: dict[_Place, _Place] = {}
         self._extents: dict[_Place, int] = {}
+        self._simplify = Analyzer().simplify
         for number, operation in enumerate(operations):
             self._add(number, operation)
         for number, operation in enumerate(operations):
             if isinstance(operation, te.ComputeOp):
                 self._unify(number, operation)
-        self._names: dict[_Place, str] = {}
+        self._size_of: dict[_Place, _Size] = {}
         self.values: dict[str, int] = {}
-        for place, extent in self._extents.items():
-            root = self._root(place)
-            # What is one is repeated for others, which is structure.
-            if extent > 1 and root not in self._names:
-                self._names[root] = name = f"s{len(self._names)}"
-                self.values[name] = extent
-        self.variables = {name: tir.SizeVar(name, "int32") for name in self.values}
+        # Where the pieces begin that an operation puts after each other along a loop.
+        self.starts: dict[_Place, dict[int, Any]] = {}
+        for number, operation in enumerate(operations):
+            if isinstance(operation, te.ComputeOp):
+                self._solve(number, operation)
+            else:
+                for k in range(len(operation.output(0).shape)):
+                    self._name((number, "space", k))
 
     def _add(self, number: int, operation: te.Operation) -> None:
         if isinstance(operation, te.PlaceholderOp):
@@ -163,47 +182,134 @@ class _Sizes:
 
     def _unify(self, number: int, operation: te.ComputeOp) -> None:
         loops = {axis.var: (number, kind, k) for kind, k, axis in loops_of(operation)}
-
-        def visit(node: object) -> None:
-            if not isinstance(node, tir.ProducerLoad):
-                return
-            source = self._numbers[node.producer.op]
-            for k, index in enumerate(node.indices):
+        for load in _loads(operation):
+            source = self._numbers[load.producer.op]
+            for k, index in enumerate(load.indices):
                 place = loops.get(index) if isinstance(index, tir.Var) else None
                 read = (source, "space", k)
                 if place is not None and self._extents[place] == self._extents[read]:
                     first, second = sorted((self._root(place), self._root(read)))
                     self._same[second] = first
 
-        for body in operation.body:
-            tir.stmt_functor.post_order_visit(body, visit)
-
     def _root(self, place: _Place) -> _Place:
         while self._same[place] != place:
-            place = self._same[place]
+            self._same[place] = place = self._same[self._same[place]]
         return place
+
+    def _name(self, place: _Place) -> None:
+        """Make the extent of a place a size, unless it is one or follows from others."""
+        root, extent = self._root(place), self._extents[place]
+        # What is one is repeated for others, which is structure.
+        if extent > 1 and root not in self._size_of:
+            name = f"s{len(self.values)}"
+            self.values[name] = extent
+            self._size_of[root] = tir.SizeVar(name, "int32"), extent
+
+    def _solve(self, number: int, operation: te.ComputeOp) -> None:
+        """Sizes of the loops of an operation; those of what it reads are known."""
+        for k in range(len(operation.reduce_axis)):
+            self._name((number, "reduce", k))
+        relations = self._relations(number, operation)
+        for k in range(len(operation.axis)):
+            place = (number, "space", k)
+            extent, root = self._extents[place], self._root(place)
+            follows = self._end_of_pieces(place, relations)
+            if follows is None:
+                follows = self._following(place, relations)
+            if follows is not None and extent > 1 and root not in self._size_of:
+                self._size_of[root] = self._simplify(follows), extent
+            self._name(place)
+
+    def _relations(self, number: int, operation: te.ComputeOp) -> list[_Relation]:
+        """The linear indices of an operation by which it reads along something."""
+        loops = {axis.var: (number, kind, k) for kind, k, axis in loops_of(operation)}
+        found = []
+        for load in _loads(operation):
+            for k, index in enumerate(load.indices):
+                *factors, start = detect_linear_equation(index, list(loops)) or [None]
+                if not all(isinstance(part, tir.IntImm) for part in (*factors, start)):
+                    continue
+                moves = {p: int(f) for p, f in zip(loops.values(), factors) if int(f) != 0}
+                read = (self._numbers[load.producer.op], "space", k)
+                if moves and min(moves.values()) > 0:
+                    found.append(_Relation(moves, int(start), read))
+        return found
+
+    def _end_of_pieces(self, place: _Place, relations: Sequence[_Relation]) -> Any:
+        """The extent of a loop along which tensors are put after each other."""
+        pieces = sorted(
+            {(-r.start, r.read) for r in relations if r.moves == {place: 1} and r.start <= 0}
+        )
+        end, expr = 0, tir.IntImm("int32", 0)
+        starts: dict[int, Any] = {}
+        for start, read in pieces:
+            if start != end:
+                return None
+            starts[start] = expr
+            end, expr = end + self._extents[read], self._simplify(expr + self.size(read)[0])
+        if len(pieces) < 2 or end != self._extents[place]:
+            return None
+        self.starts[place] = starts
+        return expr
+
+    def _following(self, place: _Place, relations: Sequence[_Relation]) -> Any:
+        """The extent of a loop that reads as much of something as there is, but for a border."""
+        for relation in relations:
+            step = relation.moves.get(place)
+            others = {p: f for p, f in relation.moves.items() if p != place}
+            places = (relation.read, *others)
+            if step is None or not all(self._is_known(p) for p in places):
+                continue
+            reach, value = self.size(relation.read)
+            for other, factor in others.items():
+                expr, extent = self.size(other)
+                reach, value = reach - (expr - 1) * factor, value - (extent - 1) * factor
+            reach, value = reach - relation.start - 1, value - relation.start - 1
+            border = self._extents[place] - (value // step + 1)
+            if abs(border) <= _SMALL:
+                return tir.floordiv(reach, step) + (1 + border)
+        return None
+
+    def _is_known(self, place: _Place) -> bool:
+        return self._extents[place] == 1 or self._root(place) in self._size_of
 
     def number(self, operation: te.Operation) -> int:
         """The position of an operation in the DAG."""
         return self._numbers[operation]
 
-    def named(self, place: _Place) -> tuple[str, int] | None:
-        """Name and value of the size at a place; None for extents of one."""
-        name = self._names.get(self._root(place))
-        return None if name is None else (name, self.values[name])
+    def size(self, place: _Place) -> _Size:
+        """The extent at a place: over the sizes, and here."""
+        extent = self._extents[place]
+        return (tir.IntImm("int32", 1), 1) if extent == 1 else self._size_of[self._root(place)]
 
-    def around(self, number: int, operation: te.ComputeOp) -> list[tuple[str, int]]:
+    def ends_of(self, number: int, operation: te.Operation) -> list[_Size]:
+        """Products of the extents from each dimension to the last, the last one's first."""
+        expr, value = tir.IntImm("int32", 1), 1
+        found = []
+        for k in reversed(range(len(operation.output(0).shape))):
+            one, here = self.size((number, "space", k))
+            if here > 1:
+                expr, value = (one if value == 1 else one * expr), here * value
+                found.append((expr, value))
+        return found
+
+    def around(self, number: int, operation: te.ComputeOp) -> list[_Size]:
         """The sizes of an operation and of what it reads: its own loops first."""
         places = [(number, kind, k) for kind, k, _ in loops_of(operation)]
         for tensor in operation.input_tensors:
             source = self._numbers[tensor.op]
             places += [(source, "space", k) for k in range(len(tensor.shape))]
-        found = [named for place in places if (named := self.named(place)) is not None]
-        return list(dict.fromkeys(found))
+        roots = dict.fromkeys(self._root(p) for p in places if self._extents[p] > 1)
+        return [self._size_of[root] for root in roots]
 
 
 class _NamedSizes(Body):
-    """The numbers of a body that follow from sizes, expressed by them."""
+    """The numbers of a body that follow from sizes, expressed by them.
+
+    What a number stands for is told by where it is: a divisor inside of an index by the extents of
+    what is read, a bound by the extent of the loop that it bounds. Only where that says nothing is
+    it an extent of the same value, which may be so by chance.
+    """
 
     def __init__(
         self,
@@ -216,6 +322,16 @@ class _NamedSizes(Body):
         self._sizes = sizes
         self._around = sizes.around(number, operation)
         self._loops = {axis.var: (number, kind, k) for kind, k, axis in loops_of(operation)}
+        self._own_ends = sizes.ends_of(number, operation)
+        self._ends: list[_Size] = []
+
+    def visit_producer_load_(self, op: tir.ProducerLoad) -> Any:
+        before = self._ends
+        source = op.producer.op
+        self._ends = self._sizes.ends_of(self._sizes.number(source), source)
+        found = super().visit_producer_load_(op)
+        self._ends = before
+        return found
 
     def visit_lt_(self, op: tir.LT) -> Any:
         return tir.LT(self.visit_expr(op.a), self._limit(op.b, op.a))
@@ -229,6 +345,10 @@ class _NamedSizes(Body):
     def visit_ge_(self, op: tir.GE) -> Any:
         return tir.GE(self._limit(op.a, op.b), self.visit_expr(op.b))
 
+    def visit_sub_(self, op: tir.Sub) -> Any:
+        start = self._start(op.b, op.a)
+        return tir.Sub(self.visit_expr(op.a), self.visit_expr(op.b) if start is None else start)
+
     def visit_mul_(self, op: tir.Mul) -> Any:
         return tir.Mul(self._factor(op.a), self._factor(op.b))
 
@@ -238,39 +358,65 @@ class _NamedSizes(Body):
     def visit_floor_mod_(self, op: tir.FloorMod) -> Any:
         return tir.FloorMod(self.visit_expr(op.a), self._factor(op.b))
 
+    def _start(self, value: Any, loop: Any) -> Any:
+        """Where a piece begins that the loop reads, if the value is such a place."""
+        place = self._loops.get(loop) if isinstance(loop, tir.Var) else None
+        if place is None or not isinstance(value, tir.IntImm) or int(value) == 0:
+            return None
+        return self._sizes.starts.get(place, {}).get(int(value))
+
     def _limit(self, limit: Any, bounded: Any) -> Any:
-        """An upper bound: a size, or as far from the loop's extent as it is here."""
+        """An upper bound: where a piece begins, or as far from the loop's extent as it is here."""
         if not isinstance(limit, tir.IntImm):
             return self.visit_expr(limit)
+        start = self._start(limit, bounded)
+        if start is not None:
+            return start
         value = int(limit)
-        exact = self._exactly(value)
-        if exact is not None:
-            return exact
-        places = [self._loops[var] for var in _variables(bounded) if var in self._loops]
-        named = [found for place in places if (found := self._sizes.named(place)) is not None]
-        if len(named) != 1:
-            return limit
-        ((name, extent),) = named
-        variable = self._sizes.variables[name]
-        return variable + (value - extent) if value > extent else variable - (extent - value)
+        loops = dict.fromkeys(var for var in _variables(bounded) if var in self._loops)
+        sizes = [self._sizes.size(self._loops[var]) for var in loops]
+        near = [(expr, extent) for expr, extent in sizes if extent > 1]
+        if len(near) != 1:
+            exact = self._exactly(value)
+            return limit if exact is None else exact
+        ((expr, extent),) = near
+        if abs(value - extent) > _SMALL:
+            exact = self._exactly(value)
+            if exact is not None:
+                return exact
+        return Analyzer().simplify(expr + (value - extent))
 
     def _factor(self, factor: Any) -> Any:
         if not isinstance(factor, tir.IntImm) or int(factor) <= _SMALL:
             return self.visit_expr(factor)
+        for expr, value in (*self._ends, *self._own_ends):
+            if value == int(factor):
+                return expr
         exact = self._exactly(int(factor))
         return factor if exact is None else exact
 
     def _exactly(self, value: int) -> Any:
         """The size of the operation, or the product of two, that is the value."""
-        variables = self._sizes.variables
-        for name, size in self._around:
+        for expr, size in self._around:
             if size == value and value > 1:
-                return variables[name]
+                return expr
         for k, (first, a) in enumerate(self._around):
             for second, b in self._around[k:]:
                 if a * b == value:
-                    return variables[first] * variables[second]
+                    return first * second
         return None
+
+
+def _loads(operation: te.ComputeOp) -> list[tir.ProducerLoad]:
+    found: list[tir.ProducerLoad] = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tir.ProducerLoad):
+            found.append(node)
+
+    for body in operation.body:
+        tir.stmt_functor.post_order_visit(body, visit)
+    return found
 
 
 def _variables(expr: Any) -> list[tir.Var]:
@@ -304,6 +450,9 @@ class _Numbers(Body):
     def visit_mul_(self, op: tir.Mul) -> Any:
         return self._folded(op, lambda a, b: a * b)
 
+    def visit_floor_div_(self, op: tir.FloorDiv) -> Any:
+        return self._folded(op, lambda a, b: a // b)
+
     def _folded(self, op: Any, combine: Any) -> Any:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         if isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm):
@@ -319,8 +468,7 @@ class _ToSizes(Rebuilder):
         self._sizes = sizes
 
     def extent(self, operation: te.Operation, kind: str, k: int, extent: Any) -> Any:
-        named = self._sizes.named((self._sizes.number(operation), kind, k))
-        return extent if named is None else self._sizes.variables[named[0]]
+        return self._sizes.size((self._sizes.number(operation), kind, k))[0]
 
     def body(self, operation: te.ComputeOp) -> Body:
         return _NamedSizes(self.tensor, operation, self._sizes.number(operation), self._sizes)
@@ -334,7 +482,13 @@ class _ToNumbers(Rebuilder):
         self._numbers = _Numbers(self.tensor, sizes)
 
     def extent(self, operation: te.Operation, kind: str, k: int, extent: Any) -> Any:
-        return self._numbers.visit_expr(extent)
+        found = self._numbers.visit_expr(extent)
+        if isinstance(found, tir.IntImm) and int(found) < 1:
+            raise ValueError(
+                f"SymbolicDAG: the sizes do not fit together: an extent of {operation.name}, "
+                f"{extent}, would be {int(found)}"
+            )
+        return found
 
     def body(self, operation: te.ComputeOp) -> Body:
         return self._numbers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +26,11 @@ __all__ = ["Simplification", "Tape", "TapeOp", "TapeVar", "TorchExprRunner", "to
 
 #: Limits of equality saturation: what they leave out is below one percent (docs/simplifier.md).
 ITERATIONS, NODE_LIMIT = 2, 20000
+
+# What was simplified last, by content and limits: a network that is tuned again in the process, or
+# under another seed, has the tapes that it had.
+_MAX_SIMPLIFIED = 256
+_SIMPLIFIED: dict[tuple[bytes, int, int], Simplification] = {}
 
 
 class _Row(NamedTuple):
@@ -143,8 +150,15 @@ class Tape(Object):
         iterations, node_limit : limits of equality saturation, which puts all roots into one
             e-graph; with no iterations only the normal form is computed.
         """
-        tape, stop_reason, nodes = _ffi_api.SimplifyTape(self, iterations, node_limit)
-        return Simplification(tape, str(stop_reason), int(nodes))
+        key = self._content, iterations, node_limit
+        found = _SIMPLIFIED.pop(key, None)
+        if found is None:
+            tape, stop_reason, nodes = _ffi_api.SimplifyTape(self, iterations, node_limit)
+            found = Simplification(tape, str(stop_reason), int(nodes))
+        _SIMPLIFIED[key] = found
+        while len(_SIMPLIFIED) > _MAX_SIMPLIFIED:
+            del _SIMPLIFIED[next(iter(_SIMPLIFIED))]
+        return found
 
     def forward(self, points: np.ndarray) -> np.ndarray:
         """Roots at points: float64, shape (n_points, n_roots) from (n_points, n_variables).
@@ -168,6 +182,17 @@ class Tape(Object):
             self._program, tvm.nd.array(points), tvm.nd.array(cotangents)
         )
         return gradient.numpy()
+
+    @cached_property
+    def _content(self) -> bytes:
+        """Digest of everything that values depend on, and of the variables' names."""
+        columns = (self.ops, self.args, self.payload, self.roots)
+        ranges = (self.var_integer, self.var_lower, self.var_upper)
+        digest = hashlib.sha256(json.dumps([str(name) for name in self.var_names]).encode())
+        for array in (*columns, *ranges):
+            digest.update(array.shape[0].to_bytes(8, "little"))
+            digest.update(array.numpy().tobytes())
+        return digest.digest()
 
     @cached_property
     def _program(self) -> Any:

@@ -154,8 +154,7 @@ class TaskModel:
 
     def fit(self, observations: Sequence[Observation]) -> None:
         """Take in everything that was measured of the task."""
-        valid = [o.score for o in observations if o.score is not None]
-        if self.bound is None or not valid:
+        if self.bound is None or not observations:
             return
         with torch.no_grad():
             programs = _Programs([o.features for o in observations])
@@ -163,15 +162,35 @@ class TaskModel:
             (network,) = programs.map(lambda features: (self._of_network(features),))
         self._sketches = torch.tensor([o.sketch for o in observations])
         measured = torch.tensor([o.score is not None for o in observations])
-        scores = torch.tensor(
+        residual = torch.tensor(
             [0.0 if o.score is None else o.score for o in observations], dtype=torch.float64
         )
-        residual = scores - (self._work - slots)
+        residual = residual - (self._work - slots)
+        # Failures alone say where not to look, but nothing of the level of the rest.
+        if measured.any():
+            residual = self._fit_level(residual, network - (self._work - slots), measured)
+        residual[~measured] = _FAILURE
+        residual = residual.clamp(-3.0, 1.0)
+        kernel = self._kernel(self._sketches, self._coordinates, self._sketches, self._coordinates)
+        kernel = kernel + _NOISE**2 * torch.eye(len(kernel), dtype=torch.float64)
+        self._factor = torch.linalg.cholesky(kernel)
+        self._weights = torch.cholesky_solve(residual[:, None], self._factor)[:, 0]
+
+    def _fit_level(
+        self, residual: torch.Tensor, network: torch.Tensor, measured: torch.Tensor
+    ) -> torch.Tensor:
+        """Level of the bound and share of the network; what they leave of what was measured.
+
+        Parameters
+        ----------
+        residual, network : what was measured, and what the network says, above the bound; shape
+            (n,), of which those count that `measured` says.
+        """
         # Slow programs say little of how near to the bound good ones come.
         self._offset = float(torch.quantile(residual[measured], 0.7))
         residual = residual - self._offset
         # Of the network its order counts: another machine's has another level.
-        correction = network - (self._work - slots + self._offset)
+        correction = network - self._offset
         self._network_offset = float(correction[measured].mean())
         learned = correction - self._network_offset
         spread = float(learned[measured].square().sum())
@@ -180,13 +199,7 @@ class TaskModel:
         agreement = float((learned * residual)[measured].sum())
         weight = (agreement + prior * share) / (spread + prior)
         self._network_weight = min(max(weight, 0.0), 1.0)
-        residual = residual - self._network_weight * learned
-        residual[~measured] = _FAILURE
-        residual = residual.clamp(-3.0, 1.0)
-        kernel = self._kernel(self._sketches, self._coordinates, self._sketches, self._coordinates)
-        kernel = kernel + _NOISE**2 * torch.eye(len(kernel), dtype=torch.float64)
-        self._factor = torch.linalg.cholesky(kernel)
-        self._weights = torch.cholesky_solve(residual[:, None], self._factor)[:, 0]
+        return residual - self._network_weight * learned
 
     def believe(self, sketch: int, features: torch.Tensor) -> Belief:
         """What is believed of programs of one sketch; features: (n, n_stores, n_columns).

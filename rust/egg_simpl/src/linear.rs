@@ -10,13 +10,21 @@ use crate::extract::Spelling;
 use crate::language::{Classes, Term};
 use crate::number::Number;
 use crate::share::{share, Item};
-use crate::tape::{Entry, Tape, TapeOp};
+use crate::tape::{Entry, Tape, TapeOp, Variable};
 use egg::Id;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Coefficients are logarithms of primes times small numbers; what differs by less than this is the
 /// same one, rounded differently.
 const RESOLUTION: f64 = (1u64 << 40) as f64;
+/// Forms with other numbers are left as they are. A smaller one would lose digits to the resolution,
+/// and so would the value of a form of variables that are larger together; a larger one does not fit
+/// in its units; exponentials of what is larger leave the range of a double where a product of them
+/// does not.
+const SMALLEST_NUMBER: f64 = 1.0 / 256.0;
+const LARGEST_NUMBER: f64 = 4096.0;
+const LARGEST_SUM_OF_VARIABLES: f64 = 256.0;
+const LARGEST_EXPONENT: f64 = 138.0; // 1e60
 /// Pairs of exponentials are compared with each other, so their number is bounded.
 const MAX_EXPONENTIALS: usize = 400;
 
@@ -55,6 +63,29 @@ impl Exact {
 
     fn is_constant(&self) -> bool {
         self.coefficients.is_empty()
+    }
+
+    /// Whether rounding to the resolution keeps nine digits of the form, wherever the variables are.
+    fn is_well_scaled(&self, variables: &[Variable]) -> bool {
+        let fits = SMALLEST_NUMBER..=LARGEST_NUMBER;
+        let keeps_digits = |c: f64| c == 0.0 || fits.contains(&c.abs());
+        keeps_digits(self.constant)
+            && self.coefficients.values().all(|c| keeps_digits(*c))
+            && self.reach(variables, |_| 1.0) <= LARGEST_SUM_OF_VARIABLES
+    }
+
+    fn largest_exponent(&self, variables: &[Variable]) -> f64 {
+        self.constant.abs() + self.reach(variables, f64::abs)
+    }
+
+    /// The sum of the largest magnitudes of the variables, each with a weight by its coefficient.
+    fn reach(&self, variables: &[Variable], weight: impl Fn(f64) -> f64) -> f64 {
+        let largest = |v: u32| {
+            let Variable { lower, upper, .. } = variables[v as usize];
+            lower.abs().max(upper.abs())
+        };
+        let used = self.coefficients.iter().filter(|(_, c)| **c != 0.0);
+        used.map(|(v, c)| weight(*c) * largest(*v)).sum()
     }
 
     fn rounded(&self) -> Form {
@@ -103,10 +134,13 @@ fn form_of(entry: &Entry, forms: &[Option<Exact>]) -> Option<Exact> {
 /// Tell the e-graph what is known of forms and exponentials of tapes, whose entries have the given
 /// classes.
 pub fn add_linear_facts(classes: &mut Classes, tapes: &[Spelling]) {
+    let variables = classes.analysis.variables.clone();
     let mut facts = Facts { classes, exponentials: HashMap::new(), linear: BTreeMap::new() };
     let mut wanted: BTreeSet<Form> = BTreeSet::new();
     for (tape, ids) in tapes {
-        let forms = forms_of(tape);
+        let well_scaled = |form: &Exact| form.is_well_scaled(&variables);
+        let forms: Vec<Option<Exact>> =
+            forms_of(tape).into_iter().map(|form| form.filter(well_scaled)).collect();
         for (form, id) in forms.iter().zip(*ids) {
             let Some(form) = form.as_ref().filter(|form| !form.is_constant()) else { continue };
             let key = (form.rounded(), (form.constant * RESOLUTION).round() as i64);
@@ -116,6 +150,9 @@ pub fn add_linear_facts(classes: &mut Classes, tapes: &[Spelling]) {
         let exponentials = tape.entries.iter().zip(*ids).filter(|(e, _)| e.op == TapeOp::Exp);
         for (entry, id) in exponentials {
             let Some(form) = forms[entry.args[0] as usize].as_ref() else { continue };
+            if form.largest_exponent(&variables) > LARGEST_EXPONENT {
+                continue;
+            }
             let rounded = form.rounded();
             let Some(scale) = power_of_e(form.constant) else { continue };
             if rounded.is_empty() || wanted.len() >= MAX_EXPONENTIALS {
@@ -264,7 +301,6 @@ impl Facts<'_> {
 mod tests {
     use super::*;
     use crate::language::Ranges;
-    use crate::tape::Variable;
 
     #[test]
     fn what_is_left_of_an_extent_is_a_quotient_of_the_tile_sizes() {

@@ -326,7 +326,12 @@ impl<'a> Writer<'a> {
     /// base^power for a positive constant power.
     fn write_power(&mut self, base: Id, power: Number) -> i32 {
         if let Node::Euler = self.graph.node(base) {
-            return self.real(power.to_f64().exp());
+            let value = power.to_f64().exp();
+            if value.is_finite() {
+                return self.real(value);
+            }
+            let power = self.tape.push_number(power);
+            return self.tape.push(TapeOp::Exp, &[power], 0);
         }
         let base = self.write(base);
         match power {

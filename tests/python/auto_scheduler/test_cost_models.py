@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import weakref
@@ -237,6 +238,52 @@ def test_a_data_set_of_logs_is_cached_until_the_log_changes(measured, tmp_path):
     cached.write_bytes(b"PK\x03\x04 not an archive")
     with pytest.raises(ValueError, match=cached.name):
         DatasetBuilder.load(cached)
+
+
+def test_the_cache_of_features_goes_by_content(measured, tmp_path, caplog):
+    """Not by name and time: copies keep the time, and a machine may be another one."""
+    _, inputs, results = measured
+    log, cache = tmp_path / "records.json", tmp_path / "cache"
+
+    def labels():
+        return DatasetBuilder.from_logs([log], cache, min_programs=1).batch().labels
+
+    first, second = ([MeasureResult([s], 0, "", 1, 1)] for s in (1e-3, 2e-3))
+    auto_scheduler.save_records(log, inputs[:1], first)
+    slow = tmp_path / "slow.json"
+    auto_scheduler.save_records(slow, inputs[:1], second)
+    before, state = labels(), log.stat()
+    slow_text = slow.read_text()
+    assert len(slow_text) == state.st_size
+    log.write_text(slow_text)
+    os.utime(log, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert labels() == pytest.approx(before - np.log(2), abs=1e-4)
+    # The same content under another name is found.
+    assert len(list(cache.iterdir())) == 2
+    log = log.rename(tmp_path / "moved.json")
+    labels()
+    assert len(list(cache.iterdir())) == 2
+    # A damaged file of the cache is no reason to stop.
+    for file in cache.iterdir():
+        file.write_bytes(b"PK\x03\x04 not an archive")
+    assert labels() == pytest.approx(before - np.log(2), abs=1e-4)
+    assert "the features are made again" in caplog.text
+
+
+def test_training_and_search_have_one_definition_of_features(measured):
+    task, inputs, results = measured
+    learned, _, _ = auto_scheduler.feature.get_per_store_features_from_measure_pairs(
+        inputs, results
+    )
+    searched = auto_scheduler.feature.get_per_store_features_from_states(
+        [i.state for i in inputs], task
+    )
+    for rows, same in zip(learned, searched):
+        np.testing.assert_array_equal(rows, same)
+    names = auto_scheduler.feature.get_per_store_feature_names()
+    trees = XGBModel(num_warmup_sample=-1)
+    trees.update(inputs, results)
+    assert {rows.shape[1] for rows in learned} == {len(names)} == {trees.bst.num_features()}
 
 
 def test_splits_share_what_they_say():

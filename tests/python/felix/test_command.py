@@ -117,11 +117,25 @@ def test_what_is_not_there_is_said_in_one_line(small_network, tmp_path, capsys):
         (["report", str(tmp_path)], "has no summary.json"),
         (["records", "list", str(tmp_path)], "holds no records"),
         (["profile", small_network, "--records", str(tmp_path)], "does not exist; tune first"),
+        (["tune", str(tmp_path)], "is a folder and no network; a run goes on with --resume"),
+        (["compile", __file__], "is no file of a network; the names of those end with .onnx, .pt"),
     ):
         assert main(arguments) == 1
         text = capsys.readouterr().err
         assert text.startswith("error: ") and text.count("\n") == 1
         assert reason in text
+
+
+@pytest.mark.parametrize("action", ["list", "best", "count"])
+@pytest.mark.parametrize("text", ['{"i": [["key"', '{"a": 1}', "[1, 2]\n[3]"])
+def test_a_file_without_a_record_is_an_error_and_not_an_empty_table(action, text, tmp_path, capsys):
+    """A run that was killed may leave one line less; another file than was meant leaves none."""
+    file = tmp_path / "records.json"
+    file.write_text(text)
+    assert main(["records", action, str(file)]) == 1
+    assert f"error: {file}" in capsys.readouterr().err
+    file.write_text("")
+    assert main(["records", action, str(file)]) == 0  # a run that measured nothing yet
 
 
 def test_summaries_of_other_versions_give_no_report(tmp_path):
@@ -185,3 +199,11 @@ def test_a_report_is_written_again_by_another_process(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text()
     assert "nn.dense add" in page and "<details>" in page
+
+
+def test_the_package_runs_as_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "tvm.felix", "tune"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "name a network, or a folder with --resume" in done.stderr

@@ -332,6 +332,36 @@ GPU_NAMES = auto_scheduler.feature_names(testing_gpu.TARGET, "felix")
 _OF_COPIES = ("unique_bytes", "stride", "alloc_size", "alloc_outer_prod", "vec_prod")
 
 
+def test_a_thread_axis_that_is_bound_again_counts_once():
+    """Copies into shared memory bind the threads of the kernel around them again."""
+    task = testing_gpu.sym_task("matmul")
+    sketch = task.sketches[0]
+    order = sketch.fetch_features().buffer_order
+    [state] = testing_gpu.random_states("matmul", sketch.index, 1)
+    concrete, _ = ffi.generate_code_for_state(task.ansor_task, state, False)
+    rows = np.expm1(_ffi_api.LoopFeatures(task.ansor_task, concrete, order, "felix").numpy())
+    bindings = []
+
+    def add(node):
+        if isinstance(node, tir.AttrStmt) and str(node.attr_key) == "thread_extent":
+            bindings.append(str(node.node.thread_tag))
+
+    tir.stmt_functor.post_order_visit(concrete.body, add)
+    assert bindings.count("threadIdx.x") > 1
+    program = Interpreter(concrete)
+    last = {store.buffer: store for store in program.stores}
+    shared = 0
+    for row, label in zip(rows, program.first_stored):
+        values, trips = dict(zip(GPU_NAMES, row)), last[label].trips.values()
+        copies = ".shared" in label
+        shared += copies
+        # One copy into shared memory serves all virtual threads.
+        loops = [extent for kind, extent in trips if not (copies and kind == "vthread")]
+        assert values["outer_prod"] == pytest.approx(math.prod(loops), rel=1e-3)
+        assert values["threadIdx_x_len"] == pytest.approx(dict(trips)["threadIdx.x"], rel=1e-3)
+    assert shared
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["matmul", "max_pool", "chain"])
 def test_features_of_kernels_are_what_running_the_threads_counts(name):

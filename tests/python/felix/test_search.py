@@ -54,10 +54,10 @@ def test_gradient_steps_lower_the_predicted_cost(search):
 
 
 def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monkeypatch):
-    monkeypatch.setattr(features, "_STEPS_WORTH_SIMPLIFYING", 3)
+    monkeypatch.setattr(features, "_STEPS_WORTH_SIMPLIFYING", (3, 8))
     simplified = []
     original = Tape.simplify
-    monkeypatch.setattr(Tape, "simplify", lambda tape: simplified.append(1) or original(tape))
+    monkeypatch.setattr(Tape, "simplify", lambda tape: simplified.append(tape) or original(tape))
     function = next(iter(search.task_f.sketch_funcs.values()))
     start = function.features.config_maker.make(4, np.random.default_rng(2))
     before = function.features.rows(start)
@@ -65,6 +65,12 @@ def test_a_sketch_that_is_searched_for_long_gets_a_simplified_tape(search, monke
     assert not simplified
     search.descend(function, start, 5)
     assert len(simplified) == 1
+    # Later once more, and what is simplified then is the result, not the tape of the beginning.
+    search.descend(function, start, 5)
+    assert [len(tape) for tape in simplified] == [
+        len(function.features.pack.tape),
+        len(original(function.features.pack.tape).tape),
+    ]
     np.testing.assert_allclose(function.features.rows(start), before, rtol=1e-6, atol=1e-9)
 
 

@@ -76,11 +76,48 @@ def test_structure_and_sizes_are_the_computation(family, data):
 def test_convolutions_of_other_sizes_have_one_structure(first, second):
     structure, sizes = SymbolicDAG.from_ansor(conv(*first))
     other, others = SymbolicDAG.from_ansor(conv(*second))
-    # A bound of the border can be a number of channels by chance; then the groups are finer.
-    if structure == other:
-        assert set(sizes) == set(others)
-        made = structure.make_ansor_compute_dag(others)
-        assert made.workload_key() == conv(*second).workload_key()
+    # A bound of the border that is a number of channels by chance is still the border's.
+    assert structure == other and set(sizes) == set(others)
+    made = structure.make_ansor_compute_dag(others)
+    assert made.workload_key() == conv(*second).workload_key()
+
+
+@settings(max_examples=20, deadline=None)
+@given(sizes=st.lists(st.tuples(*4 * [st.integers(3, 70)]), min_size=2, max_size=2))
+def test_sizes_that_follow_from_others_are_solved_for(sizes):
+    """What is left are the names that people give: height, width, channels, window, filters."""
+
+    def strided(height, width, channels, filters):
+        return conv((height, width), channels, filters, stride=2)
+
+    def joined(first, second, third, width):
+        pieces = [te.placeholder((rows, width), name="x") for rows in (first, second, third)]
+        return dag_of(*pieces, topi.concatenate(pieces, 0))
+
+    def reshaped(rows, first, second, _):
+        x = te.placeholder((rows, first * second), name="x")
+        return dag_of(x, topi.nn.relu(topi.reshape(x, (rows, first, second))))
+
+    for make, count in ((strided, 6), (joined, 4)):
+        (structure, values), (other, _) = (SymbolicDAG.from_ansor(make(*s)) for s in sizes)
+        assert structure == other
+        assert len(values) == count
+        for s in sizes:
+            dag = make(*s)
+            found = SymbolicDAG.from_ansor(dag)[1]
+            made = structure.make_ansor_compute_dag(found)
+            assert made.workload_key() == dag.workload_key()
+    # One divisor of an index may equal several extents; which one it is says where it is.
+    (first, _), (square, _) = (
+        SymbolicDAG.from_ansor(reshaped(r, a, a, 0)) for r, a in ((12, 10), (10, 10))
+    )
+    assert first == square
+
+
+def test_sizes_that_do_not_fit_together_are_refused():
+    structure, sizes = SymbolicDAG.from_ansor(conv((8, 8), 4, 4, window=3, padding=0))
+    with pytest.raises(ValueError, match="do not fit together: an extent of conv2d_nhwc, .*be 0"):
+        structure.make_ansor_compute_dag({**sizes, "s0": 2})
 
 
 def test_what_belongs_together_and_what_does_not():

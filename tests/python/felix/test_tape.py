@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tvm
 from testing_sketches import make_task, sketches_of
 from tvm.felix import _ffi_api
+from tvm.felix import tape as tape_module
 from tvm.felix.ffi import get_feature_pack
 from tvm.felix.tape import Tape, TapeOp, TapeVar, TorchExprRunner, torch_function
 
@@ -195,6 +196,121 @@ def test_simplification_cancels_and_shares():
     simple = builder.tape(difference).simplify().tape
     # ln(n 2^k) - ln(n) is k ln 2.
     assert sorted(simple.ops.numpy()) == [TapeOp.REAL_CONST, TapeOp.VAR, TapeOp.MUL]
+
+
+def test_a_result_is_remembered_by_content(monkeypatch):
+    def product(name="x", upper=9.0, factor=0.1):
+        variable = TapeVar(name, False, 0.0, upper)
+        builder = Builder([variable])
+        x = builder.var(0)
+        scaled = builder.entry(TapeOp.MUL, x, builder.number(float(factor)))
+        return builder.tape(builder.entry(TapeOp.MUL, x, scaled))
+
+    asked = []
+    simplify = tape_module._ffi_api.SimplifyTape
+    monkeypatch.setattr(
+        tape_module._ffi_api,
+        "SimplifyTape",
+        lambda *arguments: asked.append(1) or simplify(*arguments),
+    )
+    monkeypatch.setattr(tape_module, "_SIMPLIFIED", {})
+    monkeypatch.setattr(tape_module, "_MAX_SIMPLIFIED", 5)
+    first = product().simplify()
+    assert product().simplify() is first and len(asked) == 1
+    others = [product("y"), product(upper=8.0), product(factor=np.nextafter(0.1, 1))]
+    for other in others:
+        assert other.simplify() is not first
+    assert product().simplify(iterations=1) is not first
+    assert product().simplify() is first and len(asked) == 5
+    # The least recently used goes first.
+    product("z").simplify()
+    assert product().simplify() is first and len(asked) == 6
+    others[0].simplify()
+    assert len(asked) == 7
+
+
+def test_numbers_and_shared_nodes_reach_the_simplifier_as_they_are():
+    """Text of six digits, or an expression that is written out, would lose both."""
+    builder = Builder([TapeVar("x", False, 1.0, 2.0)])
+    root, one = builder.var(0), builder.number(1)
+    exact = [0.1, 0.1 + 1e-10]
+    products = [builder.entry(TapeOp.MUL, root, builder.number(number)) for number in exact]
+    for _ in range(60):  # written out it would have 2^60 leaves
+        more = builder.entry(TapeOp.ADD, root, one)
+        root = builder.entry(TapeOp.SQRT, builder.entry(TapeOp.MUL, root, more))
+    tape = builder.tape(root, *products)
+    simple = tape.simplify().tape
+    assert len(simple) <= len(tape)
+    points = np.linspace(1.0, 2.0, 7)[:, None]
+    np.testing.assert_allclose(simple.forward(points), tape.forward(points), rtol=1e-12)
+    numbers = simple.payload.numpy()[simple.ops.numpy() == TapeOp.REAL_CONST].view(np.float64)
+    assert set(exact) <= set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("operation", "terms", "largest"),
+    [
+        (None, [(1e-13, 0.0), (3e-13, 0.0)], 2.0),
+        (None, [(1.0, 1e-13), (1.0, 2e-13), (1.0, 0.0)], 1e-13),
+        (None, [(1.0, 1e7), (1.0, 1.1e7), (1e7, 0.0), (1.1e7, 0.0)], 2.0),
+        (TapeOp.EXP, [(1e-13, 0.0), (1.0001e-13, 0.0)], 1e13),
+        (TapeOp.EXP, [(1e-7, 0.0), (1e-7 + 3e-13, 0.0)], 1e8),
+        (TapeOp.EXP, [(9.0, -800.0), (4.5, -400.0), (4.5, 0.0)], 100.0),
+    ],
+)
+def test_numbers_of_any_size_keep_their_digits(operation, terms, largest):
+    """Linear forms a x + b and exponentials of them, which are compared with a resolution."""
+    builder = Builder([TapeVar("x", False, 0.0, largest)])
+    x = builder.var(0)
+    roots = []
+    for factor, constant in terms:
+        scaled = builder.entry(TapeOp.MUL, builder.number(factor), x)
+        sum_ = builder.entry(TapeOp.ADD, scaled, builder.number(constant))
+        roots.append(sum_ if operation is None else builder.entry(operation, sum_))
+    tape = builder.tape(*roots)
+    points = np.linspace(0.01, 1.0, 64)[:, None] * largest
+    expected = tape.forward(points)
+    np.testing.assert_allclose(tape.simplify().tape.forward(points), expected, rtol=1e-9, atol=0)
+
+
+_OF_ANY_MAGNITUDE = (
+    (TapeOp.ADD, 2), (TapeOp.MUL, 2), (TapeOp.DIV, 2), (TapeOp.MIN, 2), (TapeOp.MAX, 2),
+    (TapeOp.EXP, 1), (TapeOp.LOG_SIZE, 1), (TapeOp.SQRT, 1), (TapeOp.MUL_ADD, 3),
+)  # fmt: skip
+
+
+def test_simplification_keeps_values_of_any_magnitude():
+    """Nothing here cancels, so that every root keeps nine digits."""
+    rng = np.random.default_rng(1)
+    n_compared = 0
+    for _ in range(300):
+        largest = 10.0 ** rng.uniform(-6, 6, 3)
+        builder = Builder([TapeVar(f"x{i}", False, 0.0, largest[i]) for i in range(3)])
+        entries = [builder.var(i) for i in range(3)]
+        entries += [builder.number(float(10.0 ** rng.uniform(-14, 10))) for _ in range(2)]
+        entries.append(builder.number(int(rng.integers(1, 9))))
+        for _ in range(int(rng.integers(4, 30))):
+            op, arity = _OF_ANY_MAGNITUDE[rng.integers(len(_OF_ANY_MAGNITUDE))]
+            entries.append(builder.entry(op, *map(int, rng.choice(entries[-9:], arity))))
+        points = rng.uniform(size=(16, 3)) * largest
+        every = np.abs(builder.tape(*entries).forward(points))
+        if not np.isfinite(every).all() or every.max() > 1e150 or every.min() < 1e-150:
+            continue
+        tape = builder.tape(*entries[-4:])
+        expected = tape.forward(points)
+        moved = tape.forward(points * (1 + 1e-13))
+        steady = np.abs(moved - expected) < 1e-10 * expected
+        found = tape.simplify().tape.forward(points)
+        np.testing.assert_allclose(found[steady], expected[steady], rtol=1e-9, atol=0)
+        n_compared += 1
+    assert n_compared > 100
+
+
+def test_a_constant_that_is_too_large_is_left_as_it_is():
+    builder = Builder()
+    power = builder.entry(TapeOp.EXP, builder.number(1000))
+    tape = builder.tape(builder.entry(TapeOp.DIV, builder.var(0), power))
+    assert tape.simplify().tape.forward(np.ones((1, len(VARIABLES)))) == 0.0
 
 
 def test_subgradients_are_finite_where_a_branch_is_not_taken():
@@ -394,7 +510,7 @@ from tvm.felix.tape import Tape, TapeOp, TapeVar
 
 ops, args = np.array([int(TapeOp.VAR), int(TapeOp.ADD)]), np.array([[-1] * 3, [0, 0, -1]])
 tape = Tape(ops, args, np.zeros(2, "int64"), [1], [TapeVar("n", True, 1, 16)])
-tape.simplify()
+Tape(ops, args, np.zeros(2, "int64"), [1], [TapeVar("m", True, 1, 16)]).simplify()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))
 try:

@@ -136,6 +136,19 @@ def test_measurements_move_beliefs_near_them_and_make_them_sure():
     assert sketch.beliefs(points[-1:])[0][0] < means[-1] - 0.5
 
 
+def test_a_round_of_failures_alone_teaches_where_not_to_look():
+    function = task_function(convolution())
+    sketch = function.sketch_funcs[0]
+    points = sketch.canonical[:: len(sketch.canonical) // 8][:8]
+    before, unsure = sketch.beliefs(points)
+    function.model.fit([Observation(0, sketch.features.rows(points[:1])[0], None)])
+    after, sure = sketch.beliefs(points)
+    # Of what failed least is expected, of what is far from it no less than before.
+    assert after[0] < before[0] - 0.5 and sure[0] < 0.5 * unsure[0]
+    assert np.argmin(after - before) == 0
+    assert np.max(after - before) > -0.5
+
+
 def test_a_batch_is_not_full_of_twins():
     function = task_function(convolution())
     sketch = function.sketch_funcs[0]

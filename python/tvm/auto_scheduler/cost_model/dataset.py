@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
+import logging
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from tvm.runtime.files import write_atomically
+from tvm.target import Target
 
 from .. import _ffi_api
 from ..feature import get_per_store_features_from_measure_pairs
@@ -24,6 +25,8 @@ from ..measure_node import MAX_FLOAT, MeasureInput, MeasureResult
 from ..measure_record import RecordReader
 
 __all__ = ["ConfigMeta", "DatasetBuilder", "FeatureKind", "SegmentBatch", "throughput_label"]
+
+logger = logging.getLogger(__name__)
 
 _FORMAT = 2
 # How files fail that were not written by `DatasetBuilder.save`; sizes may be those of no memory.
@@ -100,6 +103,17 @@ class SegmentBatch(NamedTuple):
 def _check_ratio(where: str, train_ratio: float) -> None:
     if not 0.0 <= train_ratio <= 1.0:
         raise ValueError(f"{where}: train_ratio must be in [0, 1], got {train_ratio}")
+
+
+def _inputs_digest(log: str | Path) -> str:
+    """Digest of all that the features of a record file depend on."""
+    digest = hashlib.sha256(f"{_FORMAT} {_ffi_api.PerStoreFeatureVersion()} ".encode())
+    # What a record's target leaves open is a fact of the machine that reads it.
+    digest.update(str(Target("llvm").with_machine()).encode())
+    with open(log, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @dataclass
@@ -343,8 +357,8 @@ class DatasetBuilder:
         Parameters
         ----------
         logs : record files; their workloads must be registered in this process.
-        cache_folder : the features of each file are kept here while it does not change; None keeps
-            nothing.
+        cache_folder : the features of each file are kept here, by what it holds and everything else
+            that they depend on; None keeps nothing.
         min_programs : tasks with fewer programs are left out, since their best is not known.
 
         Raises
@@ -355,13 +369,12 @@ class DatasetBuilder:
         for log in logs:
             part = None
             if cache_folder is not None:
-                state = os.stat(log)
-                mark = f"{Path(log).resolve()} {state.st_size} {state.st_mtime_ns} {_FORMAT} "
-                mark += str(_ffi_api.PerStoreFeatureVersion())
-                name = hashlib.sha256(mark.encode()).hexdigest()[:24] + ".npz"
-                cached = Path(cache_folder) / name
+                cached = Path(cache_folder) / f"{_inputs_digest(log)[:24]}.npz"
                 if cached.exists():
-                    part = cls.load(cached)
+                    try:
+                        part = cls.load(cached)
+                    except ValueError as error:
+                        logger.warning("%s; the features are made again", error)
             if part is None:
                 part = cls()
                 part.add_measured(*RecordReader(log).read_lines())
