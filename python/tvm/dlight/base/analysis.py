@@ -186,7 +186,7 @@ def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> b
 
 
 def get_max_threads_per_block(target: Target) -> int:
-    """Threads that a block of them may have on a target with the key ``gpu``; 64 if it does not say.
+    """Threads that a block of them may have on a target with the key ``gpu``, or else 64.
 
     Raises
     ------
