@@ -384,6 +384,15 @@ int State::pack_read(int stage_id, const String& scope_name, const Array<int64_t
   return AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
 }
 
+int State::pad_read(int stage_id, const Array<int64_t>& reader_stage_ids,
+                    const Array<int64_t>& shape, const ComputeDAG& dag) {
+  return AppendStep(PadReadStep(stage_id, reader_stage_ids, shape), dag);
+}
+
+int State::pad_axes(int stage_id, const Array<int64_t>& extents, const ComputeDAG& dag) {
+  return AppendStep(PadAxesStep(stage_id, extents), dag);
+}
+
 int State::cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag) {
   return AppendStep(CacheWriteStep(stage_id, scope_name), dag);
 }
@@ -490,6 +499,17 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StatePackRead")
     .set_body_typed([](State state, int stage_id, String scope_name,
                        Array<int64_t> reader_stage_ids, Array<int64_t> order, ComputeDAG dag) {
       int new_id = state.pack_read(stage_id, scope_name, reader_stage_ids, order, dag);
+      return Array<Any>{state, new_id};
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StatePadRead")
+    .set_body_typed([](State state, int stage_id, Array<int64_t> reader_stage_ids,
+                       Array<int64_t> shape, ComputeDAG dag) {
+      int new_id = state.pad_read(stage_id, reader_stage_ids, shape, dag);
+      return Array<Any>{state, new_id};
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StatePadAxes")
+    .set_body_typed([](State state, int stage_id, Array<int64_t> extents, ComputeDAG dag) {
+      int new_id = state.pad_axes(stage_id, extents, dag);
       return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheWrite")

@@ -307,6 +307,44 @@ class PackReadStep : public FromFields<Step, PackReadStepNode> {
   TVM_DEFINE_NODE_REF(PackReadStep, PackReadStepNode);
 };
 
+/*!
+ * \brief PDR: copy a stage's output into a longer array, with zeros behind its ends, for some
+ *        readers; a new stage behind it.
+ */
+class PadReadStepNode : public StepNode {
+ public:
+  Array<int64_t> reader_stage_ids;
+  /*! \brief Extents of the copy. */
+  Array<int64_t> shape;
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDR");
+  std::optional<int> AddedStage() const final { return stage_id + 1; }
+  TVM_DECLARE_NODE(PadReadStepNode, StepNode, "auto_scheduler.PadReadStep", Value(reader_stage_ids),
+                   Value(shape));
+};
+
+class PadReadStep : public FromFields<Step, PadReadStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadReadStep, PadReadStepNode);
+};
+
+/*!
+ * \brief PDA: compute a sum of products over longer axes, then copy out what was asked for; a new
+ *        stage takes this stage's id.
+ */
+class PadAxesStepNode : public StepNode {
+ public:
+  /*! \brief Of the axes of space, then of those that reduce. */
+  Array<int64_t> extents;
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDA");
+  std::optional<int> AddedStage() const final { return stage_id; }
+  TVM_DECLARE_NODE(PadAxesStepNode, StepNode, "auto_scheduler.PadAxesStep", Value(extents));
+};
+
+class PadAxesStep : public FromFields<Step, PadAxesStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadAxesStep, PadAxesStepNode);
+};
+
 /*! \brief CHW: compute in `scope_name`, then copy out; a new stage takes this stage's id. */
 class CacheWriteStepNode : public StepNode {
  public:

@@ -50,7 +50,7 @@ class ProductReader {
     if (op_ == nullptr || op_->body.size() != 1 || op_->axis.size() < 2) return std::nullopt;
     const auto* reduce = op_->body[0].as<tir::ReduceNode>();
     if (reduce == nullptr || reduce->source.size() != 1 || !tir::is_one(reduce->condition) ||
-        !reduce->init.empty() || !IsSum(reduce->combiner)) {
+        !reduce->init.empty() || !tir::IsSum(reduce->combiner)) {
       return std::nullopt;
     }
     const auto* factors = reduce->source[0].as<tir::MulNode>();
@@ -101,16 +101,6 @@ class ProductReader {
   }
 
  private:
-  static bool IsSum(const tir::CommReducer& combiner) {
-    if (combiner->result.size() != 1) return false;
-    const auto* add = combiner->result[0].as<tir::AddNode>();
-    const auto* real = combiner->identity_element[0].as<FloatImmNode>();
-    const bool from_zero =
-        real != nullptr ? real->value == 0 : tir::is_zero(combiner->identity_element[0]);
-    return add != nullptr && from_zero && add->a.same_as(combiner->lhs[0]) &&
-           add->b.same_as(combiner->rhs[0]);
-  }
-
   static const tir::ProducerLoadNode* LoadOf(const PrimExpr& factor) {
     const auto* cast = factor.as<tir::CastNode>();
     return (cast == nullptr ? factor : cast->value).as<tir::ProducerLoadNode>();
