@@ -336,6 +336,12 @@ Array<Iterator> State::fixed_split(int stage_id, const Iterator& it, int length)
   return Slice(get()->stages[stage_id]->iters, iter_id, 2);
 }
 
+Array<Iterator> State::pad(int stage_id, const Iterator& it, int extent) {
+  int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
+  AppendStep(PadLoopStep(stage_id, iter_id, extent));
+  return Slice(get()->stages[stage_id]->iters, iter_id, 2);
+}
+
 Array<Iterator> State::follow_split(int stage_id, const Iterator& it, int src_step_id,
                                     int n_split) {
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);

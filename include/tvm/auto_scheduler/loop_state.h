@@ -196,6 +196,8 @@ class State : public ObjectRef {
                         bool inner_to_outer = true);
   /*! \brief Split in two, the inner one of a length that no tuner varies. */
   Array<Iterator> fixed_split(int stage_id, const Iterator& it, int length);
+  /*! \brief A loop of one trip around a longer one in place of an axis. */
+  Array<Iterator> pad(int stage_id, const Iterator& it, int extent);
   Array<Iterator> follow_split(int stage_id, const Iterator& it, int src_step_id, int n_split);
   Array<Iterator> follow_fused_split(int stage_id, const Iterator& it,
                                      const Array<int64_t>& src_step_ids, int level,

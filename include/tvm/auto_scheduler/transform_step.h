@@ -129,6 +129,24 @@ class FixedSplitStep : public FromFields<Step, FixedSplitStepNode> {
 };
 
 /*!
+ * \brief PDL: make an axis of space longer, as those of a stage that is computed inside of it: a loop
+ *        of one trip around one of `extent`.
+ */
+class PadLoopStepNode : public StepNode {
+ public:
+  int iter_id{0};
+  int extent{1};
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDL");
+  TVM_DECLARE_NODE(PadLoopStepNode, StepNode, "auto_scheduler.PadLoopStep", Value(iter_id),
+                   Value(extent));
+};
+
+class PadLoopStep : public FromFields<Step, PadLoopStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadLoopStep, PadLoopStepNode);
+};
+
+/*!
  * \brief FSP: split into n_split + 1 loops with the lengths of an earlier split.
  *
  * The first n_split - 1 lengths are the source's, the last is the product of those remaining.

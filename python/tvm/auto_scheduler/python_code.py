@@ -159,6 +159,12 @@ class _Printer:
     def _fxs(self, stage_id: int, loop_id: int, length: int) -> None:
         self._split(stage_id, int(loop_id), [int(length)], 1)
 
+    def _pdl(self, stage_id: int, loop_id: int, extent: int) -> None:
+        stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
+        names = [self._name(f"{loop}_{part}") for part in ("once", "padded")]
+        self._say(f"{', '.join(names)} = s[{stage}].pad({loop}, {int(extent)})")
+        self._replace(stage_id, int(loop_id), 1, names)
+
     def _fsp(self, stage_id: int, loop_id: int, source: int, n_split: int) -> None:
         lengths, inner_first = self._source(source)
         rest = 1

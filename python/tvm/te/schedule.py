@@ -290,6 +290,19 @@ class Stage(Object):
             outer, inner = _ffi_api.StageSplitByNParts(self, parent, nparts, disable_predication)
         return outer, inner
 
+    def pad(self, loop: IterVar, extent: int) -> tuple[IterVar, IterVar]:
+        """Axis ``i`` becomes ``i.outer``, of one trip, around ``i.inner`` of `extent` trips.
+
+        Stores are guarded. Of stages that are computed inside, as much is made as a loop of that
+        extent reads; `Schedule.pad_axes` makes stages that have so much.
+
+        Raises
+        ------
+        ScheduleError : the loop is no axis of space, or `extent` is less than it has trips.
+        """
+        once, padded = _ffi_api.StagePad(self, loop, extent)
+        return once, padded
+
     def fuse(self, *loops: IterVar) -> IterVar:
         """Neighbouring loops, outermost first, become one of the product of their extents.
 

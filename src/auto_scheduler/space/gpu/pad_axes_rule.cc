@@ -1,0 +1,156 @@
+/*!
+ * \file pad_axes_rule.cc
+ * \brief Sums of products over axes that no good tile divides.
+ */
+#include <tvm/arith/analyzer.h>
+#include <tvm/expr/op.h>
+#include <tvm/tir/analysis.h>
+#include <tvm/tir/stmt_functor.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "../structure_rules.h"
+#include "gpu_rules.h"
+
+namespace tvm {
+namespace auto_scheduler {
+
+namespace {
+
+/*! \brief What a sum of products multiplies; empty for other stages. */
+std::vector<const tir::ProducerLoadNode*> FactorsOf(const Stage& stage) {
+  const auto* compute = stage->op.as<te::ComputeOpNode>();
+  if (compute == nullptr || compute->body.size() != 1) return {};
+  const auto* reduce = compute->body[0].as<tir::ReduceNode>();
+  if (reduce == nullptr || !tir::IsSum(reduce->combiner) || !tir::is_one(reduce->condition) ||
+      !reduce->init.empty()) {
+    return {};
+  }
+  const auto* product = reduce->source[0].as<tir::MulNode>();
+  if (product == nullptr) return {};
+  std::vector<const tir::ProducerLoadNode*> factors;
+  for (const PrimExpr& factor : {product->a, product->b}) {
+    const auto* cast = factor.as<tir::CastNode>();
+    factors.push_back((cast == nullptr ? factor : cast->value).as<tir::ProducerLoadNode>());
+    if (factors.back() == nullptr) return {};
+  }
+  return factors;
+}
+
+/*! \brief Whether all factors have a dimension that runs with an axis, and nothing else. */
+bool AllEndWith(const std::vector<const tir::ProducerLoadNode*>& factors, const tir::Var& axis) {
+  return std::all_of(factors.begin(), factors.end(), [&axis](const auto* load) {
+    return std::any_of(load->indices.begin(), load->indices.end(),
+                       [&axis](const PrimExpr& index) { return index.same_as(axis); });
+  });
+}
+
+class PadAxes final : public SketchRule {
+ public:
+  const char* Name() const final { return "pad axes"; }
+
+  Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage& stage = state->stages[stage_id];
+    const bool applies = stage->origin == StageOrigin::kOriginal && !IsTiled(stage) &&
+                         HasReduceIter(stage) && NeedsMultiLevelTiling(task, state, stage_id) &&
+                         AttrNames(stage, "auto_scheduler_no_split_at_inner").empty() &&
+                         !PaddedExtents(task, stage).empty();
+    return applies ? Condition::kApply : Condition::kSkip;
+  }
+
+  Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
+    const Stage stage = state->stages[stage_id];
+    const std::vector<int64_t> extents = PaddedExtents(task, stage);
+    int consumer;
+    const bool is_read_once = HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer);
+    arith::Analyzer analyzer;
+    const auto* compute = stage->op.as<te::ComputeOpNode>();
+    const Array<te::IterVar> axes = compute->root_iter_vars();
+    for (size_t i = 0; i < axes.size(); ++i) {
+      analyzer.Bind(axes[i]->var,
+                    Range::FromMinExtent(axes[i]->dom->min, IntImm(DataType::Int(32), extents[i])));
+    }
+    State result = state;
+    for (const te::Operation& operand :
+         CurrentDAG(task, state)->access().GetDirectProducers(stage->op)) {
+      Array<int64_t> shape;
+      bool is_longer = false;
+      const Array<PrimExpr> before = operand->output_shape(0);
+      for (size_t d = 0; d < before.size(); ++d) {
+        const int64_t extent = *tir::as_const_int(before[d]);
+        int64_t read = extent;
+        for (const Array<PrimExpr>& indices : ReadsOf(stage->op, operand)) {
+          read = std::max(read, analyzer.const_int_bound(indices[d])->max_value + 1);
+        }
+        shape.push_back(read);
+        is_longer = is_longer || read > extent;
+      }
+      if (!is_longer) continue;
+      const auto& stages = result->stages;
+      const auto found = std::find_if(stages.begin(), stages.end(), [&](const Stage& other) {
+        return other->op.same_as(operand);
+      });
+      ICHECK(found != stages.end());
+      result.pad_read(static_cast<int>(found - stages.begin()), {result.PositionOf(stage->id)},
+                      shape, task->compute_dag);
+    }
+    const int padded = result.pad_axes(result.PositionOf(stage->id),
+                                       Array<int64_t>(extents.begin(), extents.end()),
+                                       task->compute_dag);
+    // The copy is made where its consumer computes an element, so that nothing is written twice.
+    if (is_read_once) result.compute_inline(padded + 1);
+    return {{result, padded}};
+  }
+
+ private:
+  /*! \brief Extents of all axes, of space and then of reductions; empty if they should stay. */
+  static std::vector<int64_t> PaddedExtents(const SearchTask& task, const Stage& stage) {
+    const std::vector<const tir::ProducerLoadNode*> factors = FactorsOf(stage);
+    if (factors.empty() || SuitsTensorCores(task, stage)) return {};
+    const Array<te::IterVar> axes = stage->op->root_iter_vars();
+    const size_t n_space = stage->op.as<te::ComputeOpNode>()->axis.size();
+    std::vector<int64_t> extents = RoundedToFragments(task, stage);
+    const bool by_fragments = !extents.empty();
+    double more = 1;
+    bool is_longer = false;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t* extent = tir::as_const_int(axes[i]->dom->extent);
+      if (extent == nullptr || !tir::is_zero(axes[i]->dom->min)) return {};
+      if (!by_fragments) extents.push_back(WithGoodTiles(*extent));
+      if (extents[i] == *extent) continue;
+      if (i >= n_space && !AllEndWith(factors, axes[i]->var)) return {};
+      is_longer = true;
+      more *= static_cast<double>(extents[i]) / static_cast<double>(*extent);
+    }
+    if (!is_longer || more > (by_fragments ? kMostOfFragments : kMostOfTiles)) return {};
+    return extents;
+  }
+
+  /*! \brief The least extent from this one on that has good tiles. */
+  static int64_t WithGoodTiles(int64_t extent) {
+    if (extent < kShortest || SmoothPart(extent) >= kSmoothPart) return extent;
+    return (extent + kPeriod - 1) / kPeriod * kPeriod;
+  }
+
+  /*! \brief The greatest divisor that has no prime factor above seven. */
+  static int64_t SmoothPart(int64_t extent) {
+    int64_t part = 1;
+    for (int64_t prime : {2, 3, 5, 7}) {
+      for (; extent % prime == 0; extent /= prime) part *= prime;
+    }
+    return part;
+  }
+
+  static constexpr int64_t kShortest = 17, kSmoothPart = 16, kPeriod = 8;
+  // More computed than asked for costs as much as it is; tensor cores are so much faster that it
+  // pays nevertheless.
+  static constexpr double kMostOfTiles = 1.25, kMostOfFragments = 2;
+};
+
+}  // namespace
+
+std::shared_ptr<const SketchRule> RulePadAxes() { return std::make_shared<PadAxes>(); }
+
+}  // namespace auto_scheduler
+}  // namespace tvm
