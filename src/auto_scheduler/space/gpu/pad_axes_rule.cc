@@ -117,7 +117,7 @@ class PadAxes final : public SketchRule {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t* extent = tir::as_const_int(axes[i]->dom->extent);
       if (extent == nullptr || !tir::is_zero(axes[i]->dom->min)) return {};
-      if (!by_fragments) extents.push_back(WithGoodTiles(*extent));
+      if (!by_fragments) extents.push_back(WithGoodTiles(*extent, i >= n_space));
       if (extents[i] == *extent) continue;
       if (i >= n_space && !AllEndWith(factors, axes[i]->var)) return {};
       is_longer = true;
@@ -128,9 +128,14 @@ class PadAxes final : public SketchRule {
   }
 
   /*! \brief The least extent from this one on that has good tiles. */
-  static int64_t WithGoodTiles(int64_t extent) {
-    if (extent < kShortest || SmoothPart(extent) >= kSmoothPart) return extent;
-    return (extent + kPeriod - 1) / kPeriod * kPeriod;
+  static int64_t WithGoodTiles(int64_t extent, bool reduces) {
+    const int64_t smooth = reduces ? kSmoothSteps : kSmoothTiles;
+    if (extent < kShortest || SmoothPart(extent) >= smooth) return extent;
+    // Of a long reduction, parts should be of a length as well.
+    const int64_t period = reduces && extent >= kLongReduction ? 2 * kPeriod : kPeriod;
+    int64_t padded = (extent + period - 1) / period * period;
+    while (SmoothPart(padded) < smooth) padded += period;
+    return padded;
   }
 
   /*! \brief The greatest divisor that has no prime factor above seven. */
@@ -142,10 +147,15 @@ class PadAxes final : public SketchRule {
     return part;
   }
 
-  static constexpr int64_t kShortest = 17, kSmoothPart = 16, kPeriod = 8;
+  // An axis is well cut if there are so many elements that only small primes divide: threads with a
+  // few results each, or the steps of a tile in shared memory.
+  static constexpr int64_t kSmoothTiles = 16, kSmoothSteps = 8;
+  // Shorter axes make one tile.
+  static constexpr int64_t kShortest = 33;
+  static constexpr int64_t kPeriod = 8, kLongReduction = 1024;
   // More computed than asked for costs as much as it is; tensor cores are so much faster that it
   // pays nevertheless.
-  static constexpr double kMostOfTiles = 1.25, kMostOfFragments = 2;
+  static constexpr double kMostOfTiles = 1.5, kMostOfFragments = 2;
 };
 
 }  // namespace

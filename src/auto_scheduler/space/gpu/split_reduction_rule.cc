@@ -162,6 +162,8 @@ int ComputePartsOf(const SearchTask& task, State* state, int stage_id, const Ite
   const int whole = partial + 1;
   const int consumer = SingleConsumer(task, *state, whole);
   if (consumer != -1 && CommonLoops(task, *state, whole, consumer)) {
+    // Else parts would be as long as what is asked for.
+    FollowPadding(state, whole, consumer);
     state->compute_at(whole, consumer, (*state)->stages[consumer]->iters.back());
   }
   return partial;

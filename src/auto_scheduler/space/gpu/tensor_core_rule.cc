@@ -541,6 +541,7 @@ bool SuitsTensorCores(const SearchTask& task, const Stage& stage) {
 }
 
 std::vector<int64_t> RoundedToFragments(const SearchTask& task, const Stage& stage) {
+  constexpr int64_t kLongReduction = 4096, kFewestInParts = 8;
   const std::optional<Product> product = ProductOf(task, stage, /*rounds_up=*/true);
   if (!product) return {};
   const auto* compute = stage->op.as<te::ComputeOpNode>();
@@ -556,7 +557,10 @@ std::vector<int64_t> RoundedToFragments(const SearchTask& task, const Stage& sta
   };
   round(product->row_axis, product->rows);
   round(product->column_axis, product->columns);
-  round(n_space + product->step_axis, product->steps);
+  // Where it costs next to nothing, so that parts of the sums have a length, too.
+  const int steps = n_space + product->step_axis;
+  const bool is_long = extents[steps] >= kLongReduction;
+  round(steps, is_long ? product->steps * kFewestInParts : product->steps);
   return extents;
 }
 
