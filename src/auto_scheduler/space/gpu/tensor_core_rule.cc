@@ -138,18 +138,20 @@ class ProductReader {
     return extent > 0 && (rounds_up_ || extent % length == 0);
   }
 
-  /*! \brief The first shape of fragments that divides the result's rows and columns, or of which
-   *         the least more than the result is computed. */
+  /*! \brief The first shape of fragments that divides the result's rows and columns; rounding up,
+   *         another one only if it computes an eighth less. */
   const int* ShapeFor(const tir::IterVarNode* row, int steps) const {
     const int64_t rows = Extent(row), columns = Extent(op_->axis.back().get());
     const auto* end = steps == kStepsOfTf32 ? std::begin(kShapes) + 1 : std::end(kShapes);
+    constexpr int64_t kWorthIt = 8;
     const int* found = nullptr;
     int64_t least = 0;
     for (const auto* shape = std::begin(kShapes); shape != end; ++shape) {
       const auto& [height, width] = *shape;
       if (!Divides(height, rows) || !Divides(width, columns)) continue;
       const int64_t computed = RoundUp(rows, height) * RoundUp(columns, width);
-      if (found != nullptr && computed >= least) continue;
+      // Squares read their operands least often, and their number has more divisors.
+      if (found != nullptr && computed * kWorthIt >= least * (kWorthIt - 1)) continue;
       found = *shape;
       least = computed;
     }
