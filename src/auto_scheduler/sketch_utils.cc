@@ -304,8 +304,7 @@ void FollowPadding(State* state, int stage_id, int consumer) {
       loops.push_back(axes[i]);
       continue;
     }
-    const Array<Iterator> parts =
-        state->pad(consumer, axes[i], static_cast<int>(extent));
+    const Array<Iterator> parts = state->pad(consumer, axes[i], static_cast<int>(extent));
     once.push_back(parts[0]);
     loops.push_back(parts[1]);
   }

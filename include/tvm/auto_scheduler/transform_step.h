@@ -129,8 +129,8 @@ class FixedSplitStep : public FromFields<Step, FixedSplitStepNode> {
 };
 
 /*!
- * \brief PDL: make an axis of space longer, as those of a stage that is computed inside of it: a loop
- *        of one trip around one of `extent`.
+ * \brief PDL: make an axis of space longer, as those of a stage that is computed inside of it: a
+ * loop of one trip around one of `extent`.
  */
 class PadLoopStepNode : public StepNode {
  public:

@@ -7,8 +7,16 @@
 
 #include <tvm/te/schedule.h>
 
+#include <vector>
+
 namespace tvm {
 namespace te {
+
+/*!
+ * \brief The two loads, cast or not, whose products an operation adds up from zero; empty for other
+ *        operations.
+ */
+std::vector<const tir::ProducerLoadNode*> FactorsOfSum(const Operation& op);
 
 /*!
  * \brief A copy of a tensor for some readers, with elements of zero behind the ends of dimensions.

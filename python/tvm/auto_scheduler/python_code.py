@@ -235,9 +235,7 @@ class _Printer:
     def _pda(self, stage_id: int, extents: Sequence[int]) -> None:
         stage = self.stages[stage_id]
         longer = ", ".join(str(int(extent)) for extent in extents)
-        self._insert(
-            stage_id, self._name(f"{stage}_padded"), f"s.pad_axes({stage}, ({longer},))"
-        )
+        self._insert(stage_id, self._name(f"{stage}_padded"), f"s.pad_axes({stage}, ({longer},))")
         self._refresh(stage_id)
         self._refresh(stage_id + 1)
 

@@ -2,12 +2,11 @@
  * \file pad_axes.cc
  * \brief pad_read and pad_axes: sums over more elements than there are.
  */
-#include <tvm/te/pad_axes.h>
-
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/te/pad_axes.h>
 #include <tvm/tir/analysis.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -31,8 +30,17 @@ int64_t ExtentOf(const PrimExpr& extent, const std::string& where) {
   return *literal;
 }
 
-/*! \brief The two operands that are multiplied, cast or not; empty where a term is something else.
- */
+/*! \brief The sum that an operation with one result is; null for other operations. */
+const tir::ReduceNode* SumOf(const Operation& op) {
+  const auto* compute = op.as<ComputeOpNode>();
+  if (compute == nullptr || compute->body.size() != 1) return nullptr;
+  const auto* reduce = compute->body[0].as<tir::ReduceNode>();
+  const bool is_sum = reduce != nullptr && reduce->init.empty() && tir::is_one(reduce->condition) &&
+                      tir::IsSum(reduce->combiner);
+  return is_sum ? reduce : nullptr;
+}
+
+/*! \brief The two loads of a product, cast or not; empty for other terms. */
 std::vector<const tir::ProducerLoadNode*> FactorsOf(const PrimExpr& term) {
   const auto* product = term.as<tir::MulNode>();
   if (product == nullptr) return {};
@@ -59,6 +67,12 @@ bool EndsWith(const tir::ProducerLoadNode& load, const tir::Var& axis, int64_t e
 
 }  // namespace
 
+std::vector<const tir::ProducerLoadNode*> FactorsOfSum(const Operation& op) {
+  const tir::ReduceNode* sum = SumOf(op);
+  if (sum == nullptr) return {};
+  return FactorsOf(sum->source[0]);
+}
+
 Tensor PadRead(Schedule schedule, const Tensor& tensor, const Array<Operation>& readers,
                const Array<int64_t>& shape) {
   const std::string where = "pad_read(" + std::string(tensor->op->name) + ")";
@@ -73,21 +87,21 @@ Tensor PadRead(Schedule schedule, const Tensor& tensor, const Array<Operation>& 
         << " elements, and a copy of " << shape[d] << " would lose some";
     padded.push_back(IntImm(original->shape[d].dtype(), shape[d]));
   }
-  const Tensor copy = compute(
-      padded,
-      [&](const Array<tir::Var>& at) {
-        PrimExpr inside = tir::const_true();
-        for (size_t d = 0; d < shape.size(); ++d) {
-          if (shape[d] != *tir::as_const_int(original->shape[d])) {
-            inside = inside && at[d] < original->shape[d];
-          }
-        }
-        const PrimExpr value = original(Array<PrimExpr>(at.begin(), at.end()));
-        if (tir::is_one(inside)) return value;
-        return if_then_else(inside, value, tir::make_zero(value.dtype()));
-      },
-      UniqueName(schedule, std::string(original->GetNameHint()) + ".padded"), "",
-      {{kUnpaddedShape, original->shape}});
+  const Tensor copy =
+      compute(padded,
+              [&](const Array<tir::Var>& at) {
+                PrimExpr inside = tir::const_true();
+                for (size_t d = 0; d < shape.size(); ++d) {
+                  if (shape[d] != *tir::as_const_int(original->shape[d])) {
+                    inside = inside && at[d] < original->shape[d];
+                  }
+                }
+                const PrimExpr value = original(Array<PrimExpr>(at.begin(), at.end()));
+                if (tir::is_one(inside)) return value;
+                return if_then_else(inside, value, tir::make_zero(value.dtype()));
+              },
+              UniqueName(schedule, std::string(original->GetNameHint()) + ".padded"), "",
+              {{kUnpaddedShape, original->shape}});
   ReadFromCopy(schedule, original, copy, "", readers);
   schedule->Note("pad_read");
   return copy;
@@ -96,15 +110,11 @@ Tensor PadRead(Schedule schedule, const Tensor& tensor, const Array<Operation>& 
 Tensor PadAxes(Schedule schedule, const Tensor& tensor, const Array<int64_t>& extents) {
   const std::string where = "pad_axes(" + std::string(tensor->op->name) + ")";
   Stage stage = schedule[tensor];
-  const auto* compute = stage->op.as<ComputeOpNode>();
-  const tir::ReduceNode* reduce =
-      compute == nullptr ? nullptr : compute->body[0].as<tir::ReduceNode>();
-  const bool is_sum = reduce != nullptr && compute->num_outputs() == 1 && reduce->init.empty() &&
-                      tir::is_one(reduce->condition) && tir::IsSum(reduce->combiner);
-  const std::vector<const tir::ProducerLoadNode*> factors =
-      is_sum ? FactorsOf(reduce->source[0]) : std::vector<const tir::ProducerLoadNode*>();
+  const std::vector<const tir::ProducerLoadNode*> factors = FactorsOfSum(stage->op);
   TVM_CHECK(!factors.empty(), ScheduleError)
       << where << ": expected a sum of products of two operands";
+  const auto* compute = stage->op.as<ComputeOpNode>();
+  const tir::ReduceNode* reduce = SumOf(stage->op);
   TVM_CHECK(stage->relations.empty(), ScheduleError)
       << where << ": the axes have been split or fused; pad them before";
   const size_t n_space = compute->axis.size();

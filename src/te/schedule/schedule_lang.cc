@@ -326,8 +326,7 @@ Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, I
 
 Stage& Stage::pad(IterVar loop, int64_t extent, IterVar* once, IterVar* padded) {
   // Loops that splits have made have no domain of their own; only axes can be compared.
-  const int64_t* before =
-      loop->dom.defined() ? tir::as_const_int(loop->dom->extent) : nullptr;
+  const int64_t* before = loop->dom.defined() ? tir::as_const_int(loop->dom->extent) : nullptr;
   TVM_CHECK(before != nullptr && extent >= *before && loop->iter_type == tir::kDataPar,
             ScheduleError)
       << "pad(" << get()->op->name << ", " << loop->var->name_hint << "): " << extent
@@ -601,12 +600,11 @@ TVM_REGISTER_GLOBAL("te.StageSplitByNParts")
       stage.split_by_nparts(parent, nparts, &outer, &inner, disable_predication);
       return Array<IterVar>{outer, inner};
     });
-TVM_REGISTER_GLOBAL("te.StagePad")
-    .set_body_typed([](Stage stage, IterVar loop, int64_t extent) {
-      IterVar once, padded;
-      stage.pad(loop, extent, &once, &padded);
-      return Array<IterVar>{once, padded};
-    });
+TVM_REGISTER_GLOBAL("te.StagePad").set_body_typed([](Stage stage, IterVar loop, int64_t extent) {
+  IterVar once, padded;
+  stage.pad(loop, extent, &once, &padded);
+  return Array<IterVar>{once, padded};
+});
 TVM_REGISTER_GLOBAL("te.StageFuse").set_body_typed([](Stage stage, Array<IterVar> loops) {
   IterVar fused;
   stage.fuse(loops, &fused);

@@ -57,9 +57,7 @@ def test_a_longer_copy_has_zeros_behind_its_ends():
     assert [int(extent) for extent in longer.shape] == [4, 8]
     x = np.random.default_rng(0).random((3, 5), "float32")
     alone = te.create_schedule(longer.op)
-    np.testing.assert_array_equal(
-        run(alone, [a, longer], x), np.pad(x, [(0, 1), (0, 3)])
-    )
+    np.testing.assert_array_equal(run(alone, [a, longer], x), np.pad(x, [(0, 1), (0, 3)]))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,8 @@ PrimExpr RowOf(const std::vector<PrimExpr>& extents) {
   return extents[d];
 }
 
-/*! \brief The length of rows that a copy reads from global memory; undefined if it reads no rows. */
+/*! \brief The length of rows that a copy reads from global memory; undefined if it reads no rows.
+ */
 PrimExpr RowOfMemory(const LoopProgram& program, const StoreInfo& store) {
   for (const AccessInfo& access : store.accesses) {
     if (access.type != AccessType::kRead || MemoryOf(program, access) != Memory::kGlobal) continue;

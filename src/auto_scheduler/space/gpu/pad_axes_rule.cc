@@ -4,8 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
-#include <tvm/tir/analysis.h>
-#include <tvm/tir/stmt_functor.h>
+#include <tvm/te/pad_axes.h>
 
 #include <algorithm>
 #include <vector>
@@ -17,26 +16,6 @@ namespace tvm {
 namespace auto_scheduler {
 
 namespace {
-
-/*! \brief What a sum of products multiplies; empty for other stages. */
-std::vector<const tir::ProducerLoadNode*> FactorsOf(const Stage& stage) {
-  const auto* compute = stage->op.as<te::ComputeOpNode>();
-  if (compute == nullptr || compute->body.size() != 1) return {};
-  const auto* reduce = compute->body[0].as<tir::ReduceNode>();
-  if (reduce == nullptr || !tir::IsSum(reduce->combiner) || !tir::is_one(reduce->condition) ||
-      !reduce->init.empty()) {
-    return {};
-  }
-  const auto* product = reduce->source[0].as<tir::MulNode>();
-  if (product == nullptr) return {};
-  std::vector<const tir::ProducerLoadNode*> factors;
-  for (const PrimExpr& factor : {product->a, product->b}) {
-    const auto* cast = factor.as<tir::CastNode>();
-    factors.push_back((cast == nullptr ? factor : cast->value).as<tir::ProducerLoadNode>());
-    if (factors.back() == nullptr) return {};
-  }
-  return factors;
-}
 
 /*! \brief Whether all factors have a dimension that runs with an axis, and nothing else. */
 bool AllEndWith(const std::vector<const tir::ProducerLoadNode*>& factors, const tir::Var& axis) {
@@ -95,9 +74,9 @@ class PadAxes final : public SketchRule {
       result.pad_read(static_cast<int>(found - stages.begin()), {result.PositionOf(stage->id)},
                       shape, task->compute_dag);
     }
-    const int padded = result.pad_axes(result.PositionOf(stage->id),
-                                       Array<int64_t>(extents.begin(), extents.end()),
-                                       task->compute_dag);
+    const int padded =
+        result.pad_axes(result.PositionOf(stage->id),
+                        Array<int64_t>(extents.begin(), extents.end()), task->compute_dag);
     // The copy is made where its consumer computes an element, so that nothing is written twice.
     if (is_read_once) result.compute_inline(padded + 1);
     return {{result, padded}};
@@ -106,7 +85,7 @@ class PadAxes final : public SketchRule {
  private:
   /*! \brief Extents of all axes, of space and then of reductions; empty if they should stay. */
   static std::vector<int64_t> PaddedExtents(const SearchTask& task, const Stage& stage) {
-    const std::vector<const tir::ProducerLoadNode*> factors = FactorsOf(stage);
+    const std::vector<const tir::ProducerLoadNode*> factors = te::FactorsOfSum(stage->op);
     if (factors.empty() || SuitsTensorCores(task, stage)) return {};
     const Array<te::IterVar> axes = stage->op->root_iter_vars();
     const size_t n_space = stage->op.as<te::ComputeOpNode>()->axis.size();

@@ -192,8 +192,7 @@ std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage,
                                  bool rounds_up = false) {
   const MachineFacts machine = task->Machine();
   const bool allows_tf32 = task->target->GetInt("allow_tf32", 0) != 0;
-  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine, allows_tf32, rounds_up)
-      .Read();
+  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine, allows_tf32, rounds_up).Read();
 }
 
 /*! \brief Lays the loops of one product out. */
@@ -396,8 +395,8 @@ class Layout {
 
   /*! \return The identity of the stage that copies into shared memory. */
   int Load(int operand, int product, int shared_at, int fragments_at) {
-    const int shared =
-        state_.cache_read(state_.PositionOf(operand), "shared", {state_.PositionOf(product)}, task_->compute_dag);
+    const int shared = state_.cache_read(state_.PositionOf(operand), "shared",
+                                         {state_.PositionOf(product)}, task_->compute_dag);
     const int fragments =
         state_.cache_read(shared, "local", {state_.PositionOf(product)}, task_->compute_dag);
     const int reader = state_.PositionOf(product);
@@ -461,9 +460,8 @@ class TensorCores final : public SketchRule {
   const char* Name() const final { return "tensor cores"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
-    const bool applies = stage->op_type == StageKind::kCompute &&
-                         IsWhole(stage) && !IsTiled(stage) &&
-                         NeedsMultiLevelTiling(task, state, stage_id) &&
+    const bool applies = stage->op_type == StageKind::kCompute && IsWhole(stage) &&
+                         !IsTiled(stage) && NeedsMultiLevelTiling(task, state, stage_id) &&
                          ProductOf(task, stage).has_value();
     return applies ? Condition::kApply : Condition::kSkip;
   }
