@@ -11,6 +11,7 @@
 #include <tvm/tir/stmt_functor.h>
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "dataflow_rewrite.h"
@@ -124,6 +125,7 @@ Tensor PadAxes(Schedule schedule, const Tensor& tensor, const Array<int64_t>& ex
 
   arith::Analyzer analyzer;
   Map<tir::Var, PrimExpr> longer;
+  std::unordered_set<const tir::VarNode*> grown;
   Array<IterVar> space, reductions;
   for (size_t i = 0; i < extents.size(); ++i) {
     const bool reduces = i >= n_space;
@@ -143,6 +145,7 @@ Tensor PadAxes(Schedule schedule, const Tensor& tensor, const Array<int64_t>& ex
     IterVar padded(Range::FromMinExtent(tir::make_zero(type), IntImm(type, extents[i])),
                    axis->var.copy_with_suffix(""), axis->iter_type);
     analyzer.Bind(padded->var, padded->dom);
+    if (extents[i] > extent) grown.insert(padded->var.get());
     longer.Set(axis->var, padded->var);
     (reduces ? reductions : space).push_back(padded);
   }
@@ -150,7 +153,9 @@ Tensor PadAxes(Schedule schedule, const Tensor& tensor, const Array<int64_t>& ex
   for (const tir::ProducerLoadNode* load : FactorsOf(term)) {
     const Tensor operand = Downcast<Tensor>(load->producer);
     for (size_t d = 0; d < load->indices.size(); ++d) {
-      TVM_CHECK(analyzer.CanProve(load->indices[d] >= 0 && load->indices[d] < operand->shape[d]),
+      const bool reads_more = tir::UsesVar(
+          load->indices[d], [&grown](const tir::VarNode* used) { return grown.count(used) != 0; });
+      TVM_CHECK(!reads_more || analyzer.CanProve(load->indices[d] < operand->shape[d]),
                 ScheduleError)
           << where << ": the longer axes read " << GetRef<PrimExpr>(load) << " beyond the "
           << operand->shape[d] << " elements of dimension " << d

@@ -109,6 +109,18 @@ def test_axes_are_padded_where_no_good_tile_divides_them(tensors, count):
     assert len(padded_sketches(make_task(tensors(), TARGET).task)) == count
 
 
+def test_rows_at_places_from_a_tensor_stay_as_they_are():
+    # Where they are is not known, so no copy is long enough for more of them.
+    table, weight = te.placeholder((100, 48), name="table"), te.placeholder((48, 64), name="weight")
+    places = te.placeholder((37,), "int32", name="places")
+    k = te.reduce_axis((0, 48), name="k")
+    out = te.compute(
+        (37, 64), lambda i, j: te.sum(table[places[i], k] * weight[k, j], axis=k), name="out"
+    )
+    task = make_task([table, weight, places, out], TARGET).task
+    assert task.sketches and task.failures == [] and padded_sketches(task) == []
+
+
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_programs_compute_the_same_without_races(name):
     task = task_of(name).ansor_task

@@ -5,8 +5,12 @@
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
 #include <tvm/te/pad_axes.h>
+#include <tvm/tir/analysis.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "../structure_rules.h"
@@ -43,27 +47,14 @@ class PadAxes final : public SketchRule {
     const std::vector<int64_t> extents = PaddedExtents(task, stage);
     int consumer;
     const bool is_read_once = HasSingleElementwiseMatchedConsumer(task, state, stage_id, &consumer);
-    arith::Analyzer analyzer;
-    const auto* compute = stage->op.as<te::ComputeOpNode>();
-    const Array<te::IterVar> axes = compute->root_iter_vars();
-    for (size_t i = 0; i < axes.size(); ++i) {
-      analyzer.Bind(axes[i]->var,
-                    Range::FromMinExtent(axes[i]->dom->min, IntImm(DataType::Int(32), extents[i])));
-    }
     State result = state;
     for (const te::Operation& operand :
          CurrentDAG(task, state)->access().GetDirectProducers(stage->op)) {
-      Array<int64_t> shape;
-      bool is_longer = false;
+      const Array<int64_t> shape = *ShapeToRead(stage->op, operand, extents);
       const Array<PrimExpr> before = operand->output_shape(0);
-      for (size_t d = 0; d < before.size(); ++d) {
-        const int64_t extent = *tir::as_const_int(before[d]);
-        int64_t read = extent;
-        for (const Array<PrimExpr>& indices : ReadsOf(stage->op, operand)) {
-          read = std::max(read, analyzer.const_int_bound(indices[d])->max_value + 1);
-        }
-        shape.push_back(read);
-        is_longer = is_longer || read > extent;
+      bool is_longer = false;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        is_longer = is_longer || shape[d] > *tir::as_const_int(before[d]);
       }
       if (!is_longer) continue;
       const auto& stages = result->stages;
@@ -102,8 +93,52 @@ class PadAxes final : public SketchRule {
       is_longer = true;
       more *= static_cast<double>(extents[i]) / static_cast<double>(*extent);
     }
-    if (!is_longer || more > (by_fragments ? kMostOfFragments : kMostOfTiles)) return {};
-    return extents;
+    const bool pays = is_longer && more <= (by_fragments ? kMostOfFragments : kMostOfTiles);
+    const bool can_be_read = std::all_of(factors.begin(), factors.end(), [&](const auto* load) {
+      const te::Operation operand = Downcast<te::Tensor>(load->producer)->op;
+      return ShapeToRead(stage->op, operand, extents).has_value();
+    });
+    return pays && can_be_read ? extents : std::vector<int64_t>();
+  }
+
+  /*!
+   * \brief How long an operand has to be for its reader to run over longer axes; nothing if that is
+   *        not known, as of places that are read from a tensor.
+   */
+  static std::optional<Array<int64_t>> ShapeToRead(const te::Operation& reader,
+                                                   const te::Operation& operand,
+                                                   const std::vector<int64_t>& extents) {
+    if (operand->num_outputs() != 1) return std::nullopt;
+    arith::Analyzer analyzer;
+    std::unordered_set<const tir::VarNode*> longer;
+    const Array<te::IterVar> axes = reader->root_iter_vars();
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const DataType type = axes[i]->var->dtype;
+      analyzer.Bind(axes[i]->var,
+                    Range::FromMinExtent(tir::make_zero(type), IntImm(type, extents[i])));
+      if (extents[i] != *tir::as_const_int(axes[i]->dom->extent)) longer.insert(axes[i]->var.get());
+    }
+    Array<int64_t> shape;
+    for (const PrimExpr& dimension : operand->output_shape(0)) {
+      const int64_t* extent = tir::as_const_int(dimension);
+      if (extent == nullptr) return std::nullopt;
+      shape.push_back(*extent);
+    }
+    for (const Array<PrimExpr>& indices : ReadsOf(reader, operand)) {
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (!tir::UsesVar(indices[d], [&longer](const tir::VarNode* used) {
+              return longer.count(used) != 0;
+            })) {
+          continue;
+        }
+        const arith::ConstIntBound bound = analyzer.const_int_bound(indices[d]);
+        if (bound->min_value < 0 || bound->max_value >= std::numeric_limits<int32_t>::max()) {
+          return std::nullopt;
+        }
+        shape.Set(d, std::max(shape[d], bound->max_value + 1));
+      }
+    }
+    return shape;
   }
 
   /*! \brief The least extent from this one on that has good tiles. */
