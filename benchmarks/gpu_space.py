@@ -280,6 +280,36 @@ WORKLOADS: list[tuple[str, Callable[[], Tensors], Callable[[], Tensors]]] = [
                 lambda dtype=dtype: _weight_product(197, 1009, 768, dtype, "float32"),
             ),
             (
+                f"matmul_tokens {dtype}",
+                lambda dtype=dtype: _product(1, 37, 64, 48, dtype),
+                lambda dtype=dtype: _product(1, 197, 768, 768, dtype),
+            ),
+            (
+                f"dense_tokens {dtype}",
+                lambda dtype=dtype: _dense(37, 48, 51, dtype),
+                lambda dtype=dtype: _dense(197, 768, 1009, dtype),
+            ),
+            (
+                f"batch_matmul_tokens {dtype}",
+                lambda dtype=dtype: _transposed_product(2, 37, 37, 32, False, dtype),
+                lambda dtype=dtype: _transposed_product(12, 197, 197, 64, False, dtype),
+            ),
+            (
+                f"batch_matmul_values {dtype}",
+                lambda dtype=dtype: _product(2, 37, 32, 37, dtype),
+                lambda dtype=dtype: _product(12, 197, 64, 197, dtype),
+            ),
+            (
+                f"matmul_prime {dtype}",
+                lambda dtype=dtype: _product(1, 61, 53, 47, dtype),
+                lambda dtype=dtype: _product(1, 1009, 1009, 1009, dtype),
+            ),
+            (
+                f"dense_odd_long_sum {dtype}",
+                lambda dtype=dtype: _weight_product(19, 37, 1031, dtype, "float32"),
+                lambda dtype=dtype: _weight_product(67, 500, 16381, dtype, "float32"),
+            ),
+            (
                 f"dense_long_sum {dtype}",
                 lambda dtype=dtype: _weight_product(16, 32, 1024, dtype, "float32"),
                 lambda dtype=dtype: _weight_product(64, 512, 16384, dtype, "float32"),

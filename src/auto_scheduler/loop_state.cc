@@ -336,6 +336,12 @@ Array<Iterator> State::fixed_split(int stage_id, const Iterator& it, int length)
   return Slice(get()->stages[stage_id]->iters, iter_id, 2);
 }
 
+Array<Iterator> State::pad(int stage_id, const Iterator& it, int extent) {
+  int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
+  AppendStep(PadLoopStep(stage_id, iter_id, extent));
+  return Slice(get()->stages[stage_id]->iters, iter_id, 2);
+}
+
 Array<Iterator> State::follow_split(int stage_id, const Iterator& it, int src_step_id,
                                     int n_split) {
   int iter_id = IndexOf(get()->stages[stage_id]->iters, it);
@@ -382,6 +388,15 @@ int State::cache_read(int stage_id, const String& scope_name,
 int State::pack_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
                      const Array<int64_t>& order, const ComputeDAG& dag) {
   return AppendStep(PackReadStep(stage_id, scope_name, reader_stage_ids, order), dag);
+}
+
+int State::pad_read(int stage_id, const Array<int64_t>& reader_stage_ids,
+                    const Array<int64_t>& shape, const ComputeDAG& dag) {
+  return AppendStep(PadReadStep(stage_id, reader_stage_ids, shape), dag);
+}
+
+int State::pad_axes(int stage_id, const Array<int64_t>& extents, const ComputeDAG& dag) {
+  return AppendStep(PadAxesStep(stage_id, extents), dag);
 }
 
 int State::cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag) {
@@ -490,6 +505,17 @@ TVM_REGISTER_GLOBAL("auto_scheduler.StatePackRead")
     .set_body_typed([](State state, int stage_id, String scope_name,
                        Array<int64_t> reader_stage_ids, Array<int64_t> order, ComputeDAG dag) {
       int new_id = state.pack_read(stage_id, scope_name, reader_stage_ids, order, dag);
+      return Array<Any>{state, new_id};
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StatePadRead")
+    .set_body_typed([](State state, int stage_id, Array<int64_t> reader_stage_ids,
+                       Array<int64_t> shape, ComputeDAG dag) {
+      int new_id = state.pad_read(stage_id, reader_stage_ids, shape, dag);
+      return Array<Any>{state, new_id};
+    });
+TVM_REGISTER_GLOBAL("auto_scheduler.StatePadAxes")
+    .set_body_typed([](State state, int stage_id, Array<int64_t> extents, ComputeDAG dag) {
+      int new_id = state.pad_axes(stage_id, extents, dag);
       return Array<Any>{state, new_id};
     });
 TVM_REGISTER_GLOBAL("auto_scheduler.StateCacheWrite")

@@ -98,6 +98,15 @@ int SingleConsumer(const SearchTask& task, const State& state, int stage_id) {
   return common;
 }
 
+bool MatchesElementwise(const SearchTask& task, const State& state, int stage_id, int consumer) {
+  const Stage& stage = state->stages[stage_id];
+  te::Operation op = stage->op;
+  if (stage->origin == StageOrigin::kPadAxes) {
+    op = state->stages[state.PositionOf(stage->source)]->op;
+  }
+  return CurrentDAG(task, state)->access().ElementWiseMatch(op, state->stages[consumer]->op);
+}
+
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
                                          int* consumer) {
   std::vector<int> consumers = GetConsumers(task, state, stage_id);
@@ -108,7 +117,7 @@ bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& st
   const bool is_shared = target->origin == StageOrigin::kCacheRead && target->scope == "shared";
   // A consumer that already follows the tiles of another stage cannot follow this one's too.
   return !is_shared && !IsTiled(target) && !(HasReduceIter(stage) && HasReduceIter(target)) &&
-         CurrentDAG(task, state)->access().ElementWiseMatch(stage->op, target->op);
+         MatchesElementwise(task, state, stage_id, *consumer);
 }
 
 std::pair<int64_t, int64_t> CumulativeExtents(const Stage& stage) {
@@ -281,6 +290,26 @@ bool IsRaggedSplit(const Array<Step>& steps, size_t split) {
     if (next->lengths.size() > 1) return true;
   }
   return false;
+}
+
+void FollowPadding(State* state, int stage_id, int consumer) {
+  if ((*state)->stages[stage_id]->origin != StageOrigin::kPadAxes) return;
+  const Array<PrimExpr> shape = (*state)->stages[stage_id]->op->output_shape(0);
+  const Array<Iterator> axes = (*state)->stages[consumer]->iters;
+  ICHECK(axes.size() == shape.size());
+  Array<Iterator> loops, once;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t extent = *tir::as_const_int(shape[i]);
+    if (axes[i].ConstExtent() == extent) {
+      loops.push_back(axes[i]);
+      continue;
+    }
+    const Array<Iterator> parts = state->pad(consumer, axes[i], static_cast<int>(extent));
+    once.push_back(parts[0]);
+    loops.push_back(parts[1]);
+  }
+  for (const Iterator& loop : once) loops.push_back(loop);
+  state->reorder(consumer, loops);
 }
 
 State FollowTiling(const State& state, int stage_id, const std::vector<int>& split_steps,

@@ -42,10 +42,20 @@ bool IsCacheWriteStage(const State& state, int stage_id);
 bool IsRfactorStage(const State& state, int stage_id);
 /*! \brief Whether some reader has a copy of the stage, made by a cache_read. */
 bool HasCacheReadStage(const State& state, int stage_id);
+/*! \brief Whether the stage computes an operation of the task all by itself, padded or not. */
+inline bool IsWhole(const Stage& stage) {
+  return stage->origin == StageOrigin::kOriginal || stage->origin == StageOrigin::kPadAxes;
+}
 /*! \brief Whether some loop of the stage comes from a split. */
 bool IsTiled(const Stage& stage);
 /*! \brief Whether threads of a block share a reduction of the stage. */
 bool HasCrossThreadReduction(const Stage& stage);
+
+/*!
+ * \brief Whether a consumer, or what it inlines, reads a stage element by element. Of a stage whose
+ *        axes were padded it reads those elements that were asked for.
+ */
+bool MatchesElementwise(const SearchTask& task, const State& state, int stage_id, int consumer);
 
 /*! \brief The only consumer, if it reads elementwise and can hold the stage in its tiles. */
 bool HasSingleElementwiseMatchedConsumer(const SearchTask& task, const State& state, int stage_id,
@@ -110,6 +120,12 @@ State DoMultiLevelTiling(const State& state, int stage_id, const std::string& st
 
 /*! \brief Whether a SplitStep is that of a ragged axis, see DoMultiLevelTiling. */
 bool IsRaggedSplit(const Array<Step>& steps, size_t split);
+
+/*!
+ * \brief Make loops of a consumer, which nothing was done to, as long as the axes of a padded stage
+ *        that it reads, with a test where it writes; loops of one trip come to stand behind them.
+ */
+void FollowPadding(State* state, int stage_id, int consumer);
 
 /*!
  * \brief Tile a consumer like the stage that it will hold.

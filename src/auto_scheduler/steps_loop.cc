@@ -1,6 +1,6 @@
 /*!
  * \file steps_loop.cc
- * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS FSP FFSP SA FSA FA.
+ * \brief Steps that change the loops within one stage: AN FU PR RE SP FXS PDL FSP FFSP SA FSA FA.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/auto_scheduler/compute_dag.h>
@@ -24,6 +24,7 @@ TVM_REGISTER_NODE(PragmaStepNode);
 TVM_REGISTER_NODE(ReorderStepNode);
 TVM_REGISTER_NODE(SplitStepNode);
 TVM_REGISTER_NODE(FixedSplitStepNode);
+TVM_REGISTER_NODE(PadLoopStepNode);
 TVM_REGISTER_NODE(FollowSplitStepNode);
 TVM_REGISTER_NODE(FollowFusedSplitStepNode);
 TVM_REGISTER_NODE(StorageAlignStepNode);
@@ -413,6 +414,22 @@ void FixedSplitStepNode::ApplyToState(State* state, const ComputeDAG& dag) const
 void FixedSplitStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   SplitAxis(replay, stage_id, iter_id, {Optional<PrimExpr>(PrimExpr(Integer(length)))},
             /*inner_to_outer=*/true);
+}
+
+void PadLoopStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  const Iterator it = CheckedIter(*state, stage_id, iter_id);
+  const bool is_shorter = it->range.defined() && it.ConstExtent() > extent;
+  TVM_CHECK(extent >= 1 && !is_shorter, ScheduleError)
+      << "pad(" << it->name << "): " << extent << " is less than the loop has trips";
+  SplitIter(state, stage_id, iter_id, {Optional<PrimExpr>(PrimExpr(Integer(extent)))},
+            /*inner_to_outer=*/true);
+}
+
+void PadLoopStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::IterVar once, padded;
+  stage.pad(replay->axis(stage_id, iter_id), extent, &once, &padded);
+  replay->ReplaceLoops(stage_id, iter_id, 1, {once, padded});
 }
 
 namespace {

@@ -1,10 +1,11 @@
 /*!
  * \file steps_stage.cc
- * \brief Steps that move a stage or add one: CA CI CR CHR PKR CHW RF.
+ * \brief Steps that move a stage or add one: CA CI CR CHR PKR PDR PDA CHW RF.
  */
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/te/pack_read.h>
+#include <tvm/te/pad_axes.h>
 
 #include "schedule_replay.h"
 #include "step_utils.h"
@@ -18,6 +19,8 @@ TVM_REGISTER_NODE(ComputeInlineStepNode);
 TVM_REGISTER_NODE(ComputeRootStepNode);
 TVM_REGISTER_NODE(CacheReadStepNode);
 TVM_REGISTER_NODE(PackReadStepNode);
+TVM_REGISTER_NODE(PadReadStepNode);
+TVM_REGISTER_NODE(PadAxesStepNode);
 TVM_REGISTER_NODE(CacheWriteStepNode);
 TVM_REGISTER_NODE(RfactorStepNode);
 
@@ -138,10 +141,10 @@ void ComputeRootStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 namespace {
 
 void InsertCopy(State* state, const ComputeDAG& dag, const StepNode& step,
-                const Array<int64_t>& readers, const String& scope) {
+                const Array<int64_t>& readers, StageOrigin origin, const String& scope) {
   CheckedStage(*state, step.stage_id);
   for (int64_t reader : readers) CheckedStage(*state, static_cast<int>(reader));
-  InsertStage(state, dag, step, StageOrigin::kCacheRead, scope);
+  InsertStage(state, dag, step, origin, scope);
 }
 
 Array<te::Operation> OperationsOf(ScheduleReplay* replay, const Array<int64_t>& stage_ids) {
@@ -153,7 +156,7 @@ Array<te::Operation> OperationsOf(ScheduleReplay* replay, const Array<int64_t>& 
 }  // namespace
 
 void CacheReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
-  InsertCopy(state, dag, *this, reader_stage_ids, scope_name);
+  InsertCopy(state, dag, *this, reader_stage_ids, StageOrigin::kCacheRead, scope_name);
 }
 
 void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -164,7 +167,7 @@ void CacheReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
 }
 
 void PackReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
-  InsertCopy(state, dag, *this, reader_stage_ids, scope_name);
+  InsertCopy(state, dag, *this, reader_stage_ids, StageOrigin::kCacheRead, scope_name);
 }
 
 void PackReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
@@ -172,6 +175,29 @@ void PackReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Tensor cache = te::PackRead(replay->schedule, stage->origin_op.output(0), scope_name,
                                   OperationsOf(replay, reader_stage_ids), order);
   replay->InsertStage(*this, replay->schedule[cache->op]);
+}
+
+void PadReadStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  InsertCopy(state, dag, *this, reader_stage_ids, StageOrigin::kPadRead, /*scope=*/"");
+}
+
+void PadReadStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::Tensor copy = te::PadRead(replay->schedule, stage->origin_op.output(0),
+                                OperationsOf(replay, reader_stage_ids), shape);
+  replay->InsertStage(*this, replay->schedule[copy->op]);
+}
+
+void PadAxesStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
+  CheckedStage(*state, stage_id);
+  CheckNothingAttached(*state, stage_id, "pad_axes");
+  InsertStage(state, dag, *this, StageOrigin::kPadAxes, /*scope=*/"");
+}
+
+void PadAxesStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
+  te::Stage stage = replay->stage(stage_id);
+  te::Tensor sums = te::PadAxes(replay->schedule, stage->origin_op.output(0), extents);
+  replay->InsertStage(*this, replay->schedule[sums->op]);
 }
 
 void CacheWriteStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {

@@ -80,6 +80,8 @@ CASES = {
     "dense": dense(4, 48, 32),
     "dense_one_row": dense(1, 40, 64),
     "matmul": matmul(24, 32, 40),
+    # No divisor of these rows and steps makes a tile.
+    "matmul_tokens": matmul(37, 32, 53),
     "two_matmuls": two_matmuls(16),
     "max_pool": max_pool(16, 16, 1),
     "global_pool": global_pool(7, 32),

@@ -25,7 +25,16 @@ class ComputeDAG;
 enum class StageKind : int { kPlaceholder = 0, kCompute = 1 };
 
 /*! \brief How a stage came to be. */
-enum class StageOrigin : int { kOriginal = 0, kCacheRead = 1, kCacheWrite = 2, kRfactor = 3 };
+enum class StageOrigin : int {
+  kOriginal = 0,
+  kCacheRead = 1,
+  kCacheWrite = 2,
+  kRfactor = 3,
+  /*! \brief A longer copy of its source. */
+  kPadRead = 4,
+  /*! \brief What its source is a part of, computed over longer axes. */
+  kPadAxes = 5,
+};
 
 enum class ComputeAtKind : int { kRoot = 0, kInlined = 1, kIter = 2 };
 
@@ -187,6 +196,8 @@ class State : public ObjectRef {
                         bool inner_to_outer = true);
   /*! \brief Split in two, the inner one of a length that no tuner varies. */
   Array<Iterator> fixed_split(int stage_id, const Iterator& it, int length);
+  /*! \brief A loop of one trip around a longer one in place of an axis. */
+  Array<Iterator> pad(int stage_id, const Iterator& it, int extent);
   Array<Iterator> follow_split(int stage_id, const Iterator& it, int src_step_id, int n_split);
   Array<Iterator> follow_fused_split(int stage_id, const Iterator& it,
                                      const Array<int64_t>& src_step_ids, int level,
@@ -204,6 +215,11 @@ class State : public ObjectRef {
   /*! \brief A cache_read whose copy has dimension order[i] of the stage's result where i is. */
   int pack_read(int stage_id, const String& scope_name, const Array<int64_t>& reader_stage_ids,
                 const Array<int64_t>& order, const ComputeDAG& dag);
+  /*! \brief A copy with zeros behind the ends of the stage's result, for some readers. */
+  int pad_read(int stage_id, const Array<int64_t>& reader_stage_ids, const Array<int64_t>& shape,
+               const ComputeDAG& dag);
+  /*! \brief Compute a sum of products over longer axes, and copy what was asked for out of it. */
+  int pad_axes(int stage_id, const Array<int64_t>& extents, const ComputeDAG& dag);
   int cache_write(int stage_id, const String& scope_name, const ComputeDAG& dag);
   int rfactor(int stage_id, const Iterator& it, int factor_iter_id, const ComputeDAG& dag);
 

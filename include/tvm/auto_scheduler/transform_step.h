@@ -129,6 +129,24 @@ class FixedSplitStep : public FromFields<Step, FixedSplitStepNode> {
 };
 
 /*!
+ * \brief PDL: make an axis of space longer, as those of a stage that is computed inside of it: a
+ * loop of one trip around one of `extent`.
+ */
+class PadLoopStepNode : public StepNode {
+ public:
+  int iter_id{0};
+  int extent{1};
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDL");
+  TVM_DECLARE_NODE(PadLoopStepNode, StepNode, "auto_scheduler.PadLoopStep", Value(iter_id),
+                   Value(extent));
+};
+
+class PadLoopStep : public FromFields<Step, PadLoopStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadLoopStep, PadLoopStepNode);
+};
+
+/*!
  * \brief FSP: split into n_split + 1 loops with the lengths of an earlier split.
  *
  * The first n_split - 1 lengths are the source's, the last is the product of those remaining.
@@ -305,6 +323,44 @@ class PackReadStepNode : public StepNode {
 class PackReadStep : public FromFields<Step, PackReadStepNode> {
  public:
   TVM_DEFINE_NODE_REF(PackReadStep, PackReadStepNode);
+};
+
+/*!
+ * \brief PDR: copy a stage's output into a longer array, with zeros behind its ends, for some
+ *        readers; a new stage behind it.
+ */
+class PadReadStepNode : public StepNode {
+ public:
+  Array<int64_t> reader_stage_ids;
+  /*! \brief Extents of the copy. */
+  Array<int64_t> shape;
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDR");
+  std::optional<int> AddedStage() const final { return stage_id + 1; }
+  TVM_DECLARE_NODE(PadReadStepNode, StepNode, "auto_scheduler.PadReadStep", Value(reader_stage_ids),
+                   Value(shape));
+};
+
+class PadReadStep : public FromFields<Step, PadReadStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadReadStep, PadReadStepNode);
+};
+
+/*!
+ * \brief PDA: compute a sum of products over longer axes, then copy out what was asked for; a new
+ *        stage takes this stage's id.
+ */
+class PadAxesStepNode : public StepNode {
+ public:
+  /*! \brief Of the axes of space, then of those that reduce. */
+  Array<int64_t> extents;
+  TVM_AUTO_SCHEDULER_STEP_METHODS("PDA");
+  std::optional<int> AddedStage() const final { return stage_id; }
+  TVM_DECLARE_NODE(PadAxesStepNode, StepNode, "auto_scheduler.PadAxesStep", Value(extents));
+};
+
+class PadAxesStep : public FromFields<Step, PadAxesStepNode> {
+ public:
+  TVM_DEFINE_NODE_REF(PadAxesStep, PadAxesStepNode);
 };
 
 /*! \brief CHW: compute in `scope_name`, then copy out; a new stage takes this stage's id. */

@@ -51,10 +51,14 @@ class SplitNode : public IterVarRelationNode {
   PrimExpr nparts;
   /*! \brief The scheduler's word that the sizes divide, so that nothing is guarded. */
   bool disable_predication = false;
+  /*! \brief Whether `inner` has its extent however short the parent is, and producers make what
+   *         the trips behind its end would read. */
+  bool pads = false;
   /*! \brief ValueError unless exactly one of `factor` and `nparts` is there. */
   void Init();
   TVM_DECLARE_NODE(SplitNode, IterVarRelationNode, "te.Split", Value(parent), Value(outer),
-                   Value(inner), Maybe(factor), Maybe(nparts), Default(disable_predication));
+                   Value(inner), Maybe(factor), Maybe(nparts), Default(disable_predication),
+                   Default(pads));
 };
 
 class Split : public FromFields<IterVarRelation, SplitNode> {
@@ -168,6 +172,13 @@ class Stage : public ObjectRef {
   /*! \brief Splits by the extent of the outer loop. */
   Stage& split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner,
                          bool disable_predication = false);
+  /*!
+   * \brief Makes a loop longer: `extent` trips inside of one.
+   *
+   * What the stage stores is guarded. Of stages that are computed inside of it, it takes as much as
+   * a loop of that extent would.
+   */
+  Stage& pad(IterVar loop, int64_t extent, IterVar* once, IterVar* padded);
   /*! \brief Joins two neighbouring loops, `outer` directly around `inner`. */
   Stage& fuse(IterVar outer, IterVar inner, IterVar* fused);
   /*! \brief Joins any number of neighbouring loops; none gives a loop of one trip. */

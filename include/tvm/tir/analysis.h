@@ -21,6 +21,9 @@ namespace tir {
 bool UsesVar(const PrimExpr& expr, const std::function<bool(const VarNode*)>& predicate);
 bool UsesVar(const Stmt& stmt, const std::function<bool(const VarNode*)>& predicate);
 
+/*! \brief Whether a reducer adds one value up, from zero. */
+bool IsSum(const CommReducer& combiner);
+
 /*! \brief Variables used but not bound inside, in order of first use. */
 Array<Var> UndefinedVars(const PrimExpr& expr);
 /*! \brief The same for a statement; variables in `defs` count as bound. */

@@ -105,6 +105,13 @@ class PackReadStep(Object):
     order = _positions(4)
 
 
+@tvm._ffi.register_object("auto_scheduler.PadReadStep")
+class PadReadStep(Object):
+    """The stages `reader_stage_ids` read `stage_id` through a copy of the extents `shape`."""
+
+    reader_stage_ids = _positions(2)
+
+
 @tvm._ffi.register_object("auto_scheduler.State")
 class StateObject(Object):
     """The immutable state: `stages`, `transform_steps`, `concrete`."""
@@ -303,6 +310,37 @@ class State:
             [self._stage_id(reader) for reader in reader_stages],
             *given,
             self.compute_dag,
+        )
+        return self.stages[int(new_id)].op
+
+    def pad_read(
+        self, stage: Any, reader_stages: Sequence[Any], shape: Sequence[int]
+    ) -> te.Operation:
+        """Copy a stage's result for some readers, with zeros behind its ends; returns the new op.
+
+        Parameters
+        ----------
+        shape : extents of the copy, none less than the result's.
+        """
+        self.state_object, new_id = _ffi_api.StatePadRead(
+            self.state_object,
+            self._stage_id(stage),
+            [self._stage_id(reader) for reader in reader_stages],
+            list(shape),
+            self.compute_dag,
+        )
+        return self.stages[int(new_id)].op
+
+    def pad_axes(self, stage: Any, extents: Sequence[int]) -> te.Operation:
+        """Compute a sum of products over longer axes, then copy out; returns the new operation.
+
+        Parameters
+        ----------
+        extents : of the axes of space, then of those that reduce. Operands have to be longer copies
+            (`pad_read`) where more of them are read.
+        """
+        self.state_object, new_id = _ffi_api.StatePadAxes(
+            self.state_object, self._stage_id(stage), list(extents), self.compute_dag
         )
         return self.stages[int(new_id)].op
 

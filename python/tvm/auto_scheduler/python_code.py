@@ -159,6 +159,12 @@ class _Printer:
     def _fxs(self, stage_id: int, loop_id: int, length: int) -> None:
         self._split(stage_id, int(loop_id), [int(length)], 1)
 
+    def _pdl(self, stage_id: int, loop_id: int, extent: int) -> None:
+        stage, loop = self.stages[stage_id], self._loop(stage_id, loop_id)
+        names = [self._name(f"{loop}_{part}") for part in ("once", "padded")]
+        self._say(f"{', '.join(names)} = s[{stage}].pad({loop}, {int(extent)})")
+        self._replace(stage_id, int(loop_id), 1, names)
+
     def _fsp(self, stage_id: int, loop_id: int, source: int, n_split: int) -> None:
         lengths, inner_first = self._source(source)
         rest = 1
@@ -217,6 +223,21 @@ class _Printer:
 
     def _pkr(self, stage_id: int, scope: str, readers: Sequence[int], order: Sequence[int]) -> None:
         self._chr(stage_id, scope, readers, f", order=({', '.join(str(int(d)) for d in order)},)")
+
+    def _pdr(self, stage_id: int, readers: Sequence[int], shape: Sequence[int]) -> None:
+        stage = self.stages[stage_id]
+        names = ", ".join(self.stages[int(reader)] for reader in readers)
+        extents = ", ".join(str(int(extent)) for extent in shape)
+        name = self._name(f"{stage}_padded")
+        self._insert(stage_id + 1, name, f"s.pad_read({stage}, [{names}], ({extents},))")
+        self._refresh(stage_id + 1)
+
+    def _pda(self, stage_id: int, extents: Sequence[int]) -> None:
+        stage = self.stages[stage_id]
+        longer = ", ".join(str(int(extent)) for extent in extents)
+        self._insert(stage_id, self._name(f"{stage}_padded"), f"s.pad_axes({stage}, ({longer},))")
+        self._refresh(stage_id)
+        self._refresh(stage_id + 1)
 
     def _chw(self, stage_id: int, scope: str) -> None:
         stage = self.stages[stage_id]

@@ -156,6 +156,53 @@ class Schedule(Object):
             return _ffi_api.SchedulePackRead(self, tensor, scope, ops, list(order))
         return _ffi_api.ScheduleCacheRead(self, tensor, scope, ops)
 
+    def pad_read(
+        self, tensor: Tensor, readers: Operation | Tensor | Sequence[Any], shape: Sequence[int]
+    ) -> Tensor:
+        """Copy of ``tensor`` with zeros behind its ends, read by ``readers`` in its place.
+
+        Parameters
+        ----------
+        shape : extents of the copy, none less than those of ``tensor``.
+
+        Raises
+        ------
+        ScheduleError : a reader does not read the tensor, or the shape does not fit.
+        """
+        items = [readers] if isinstance(readers, (Operation, Tensor)) else list(readers)
+        ops = [item.op if isinstance(item, Tensor) else item for item in items]
+        return _ffi_api.SchedulePadRead(self, tensor, ops, list(shape))
+
+    def pad_axes(self, tensor: Tensor, extents: Sequence[int]) -> Tensor:
+        """Compute a sum of products over longer axes, so that tiles divide them, and copy it out.
+
+        Parameters
+        ----------
+        extents : of the axes of space, then of those that reduce; none less than it was. Operands
+            must be long enough, and zero for steps that are new: copies made by `pad_read` are.
+
+        Returns
+        -------
+        The sums over the longer axes; ``tensor`` becomes a copy of some of them.
+
+        Raises
+        ------
+        ScheduleError : the tensor is no sum of products of two operands; its loops were changed
+            already; or an operand ends before the longer axes do.
+
+        Examples
+        --------
+        >>> from tvm import te
+        >>> a, b = te.placeholder((61, 45), name="a"), te.placeholder((45, 64), name="b")
+        >>> k = te.reduce_axis((0, 45))
+        >>> c = te.compute((61, 64), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
+        >>> s = te.create_schedule(c.op)
+        >>> longer = [s.pad_read(a, c, (64, 48)), s.pad_read(b, c, (48, 64))]
+        >>> [int(extent) for extent in s.pad_axes(c, (64, 64, 48)).shape]
+        [64, 64]
+        """
+        return _ffi_api.SchedulePadAxes(self, tensor, list(extents))
+
     def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
         """Compute ``tensor`` in memory ``scope`` first, then copy it to its place.
 
@@ -242,6 +289,19 @@ class Stage(Object):
         else:
             outer, inner = _ffi_api.StageSplitByNParts(self, parent, nparts, disable_predication)
         return outer, inner
+
+    def pad(self, loop: IterVar, extent: int) -> tuple[IterVar, IterVar]:
+        """Axis ``i`` becomes ``i.outer``, of one trip, around ``i.inner`` of `extent` trips.
+
+        Stores are guarded. Of stages that are computed inside, as much is made as a loop of that
+        extent reads; `Schedule.pad_axes` makes stages that have so much.
+
+        Raises
+        ------
+        ScheduleError : the loop is no axis of space, or `extent` is less than it has trips.
+        """
+        once, padded = _ffi_api.StagePad(self, loop, extent)
+        return once, padded
 
     def fuse(self, *loops: IterVar) -> IterVar:
         """Neighbouring loops, outermost first, become one of the product of their extents.

@@ -191,8 +191,9 @@ class MultiLevelTilingWithFusion final : public SketchRule {
     Result results;
     auto add = [&](int ragged, const std::vector<int>& levels) {
       std::vector<int> split_steps;
-      const State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
-                                             OuterOrder::kNatural, &split_steps, ragged);
+      State tiled = DoMultiLevelTiling(state, stage_id, options_.tiling_structure,
+                                       OuterOrder::kNatural, &split_steps, ragged);
+      FollowPadding(&tiled, stage_id, consumer);
       const int n_axes = static_cast<int>(split_steps.size());
       for (int level : levels) {
         if (options_.tiling_structure[level - 1] != 'S') continue;

@@ -64,9 +64,6 @@ Stage InsertStage(const Schedule& sch, size_t pos, const Operation& op) {
   return stage;
 }
 
-namespace {
-
-/*! \brief A name no operation of the schedule has. */
 std::string UniqueName(const Schedule& sch, const std::string& base) {
   auto taken = [&](const std::string& name) {
     return std::any_of(sch->stages.begin(), sch->stages.end(),
@@ -76,6 +73,8 @@ std::string UniqueName(const Schedule& sch, const std::string& base) {
   for (int i = 1; taken(name); ++i) name = base + "." + std::to_string(i);
   return name;
 }
+
+namespace {
 
 /*! \brief Drops what was recorded about the stage's loops. */
 void ResetLoops(const Stage& stage) {
@@ -93,11 +92,11 @@ RangeMap WholeDomains(const Stage& stage, arith::Analyzer* analyzer) {
   return domains;
 }
 
-const ComputeOpNode* ComputeOf(const Stage& stage, const char* primitive) {
-  const auto* compute = stage->op.as<ComputeOpNode>();
+const ComputeOpNode* ComputeOf(const Operation& op, const char* primitive) {
+  const auto* compute = op.as<ComputeOpNode>();
   TVM_CHECK(compute != nullptr, ScheduleError)
-      << primitive << "(" << stage->op->name << "): expected a stage made by compute, got "
-      << stage->op->GetTypeKey();
+      << primitive << "(" << op->name << "): expected a stage made by compute, got "
+      << op->GetTypeKey();
   return compute;
 }
 
@@ -105,32 +104,6 @@ PrimExpr AllOf(const std::vector<PrimExpr>& conditions) {
   PrimExpr all = tir::const_true();
   for (const PrimExpr& condition : conditions) all = all && condition;
   return all;
-}
-
-/*!
- * \brief Makes a stage copy its results from another operation, which computes them in `scope`.
- * \param axes of the copy. \param indices where element `axes` is in the results of `cache`.
- */
-Array<Tensor> CopyOut(const Schedule& sch, const Stage& stage, const Operation& cache,
-                      const Array<IterVar>& axes, const Array<PrimExpr>& indices,
-                      const String& scope) {
-  Array<PrimExpr> copy_body;
-  Array<Tensor> caches;
-  for (int i = 0; i < cache->num_outputs(); ++i) {
-    caches.push_back(cache.output(i));
-    copy_body.push_back(cache.output(i)(indices));
-  }
-  Operation old_op = stage->op;
-  Operation copy = ComputeOp(old_op->name, old_op->tag, old_op->attrs, axes, copy_body);
-  TensorMap<Tensor> renamed;
-  for (int i = 0; i < copy->num_outputs(); ++i) renamed[old_op.output(i)] = copy.output(i);
-  ReplaceStageOp(sch, stage, copy);
-  ReplaceDataFlow(sch, &renamed);
-  ResetLoops(stage);
-  Stage cache_stage = InsertStage(sch, StagePosition(sch, stage), cache);
-  cache_stage.set_scope(scope);
-  JoinGroup(cache_stage, stage->group);
-  return caches;
 }
 
 /*! \brief The operation again, under another name and over loops of its own. */
@@ -212,6 +185,66 @@ void CheckOrder(const Tensor& tensor, const Array<int64_t>& order) {
 
 }  // namespace
 
+Array<Tensor> CopyOut(const Schedule& sch, const Stage& stage, const Operation& cache,
+                      const Array<IterVar>& axes, const Array<PrimExpr>& indices,
+                      const String& scope) {
+  Array<PrimExpr> copy_body;
+  Array<Tensor> caches;
+  for (int i = 0; i < cache->num_outputs(); ++i) {
+    caches.push_back(cache.output(i));
+    copy_body.push_back(cache.output(i)(indices));
+  }
+  Operation old_op = stage->op;
+  Operation copy = ComputeOp(old_op->name, old_op->tag, old_op->attrs, axes, copy_body);
+  TensorMap<Tensor> renamed;
+  for (int i = 0; i < copy->num_outputs(); ++i) renamed[old_op.output(i)] = copy.output(i);
+  ReplaceStageOp(sch, stage, copy);
+  ReplaceDataFlow(sch, &renamed);
+  ResetLoops(stage);
+  Stage cache_stage = InsertStage(sch, StagePosition(sch, stage), cache);
+  cache_stage.set_scope(scope);
+  JoinGroup(cache_stage, stage->group);
+  return caches;
+}
+
+Tensor ReadTensor(const Schedule& sch, const Tensor& tensor, const Array<Operation>& readers,
+                  const char* primitive) {
+  Tensor original = sch[tensor]->op.output(tensor->value_index);
+  // Readers may share a stage with one another; names that do not read the tensor are mistakes.
+  TVM_CHECK(!readers.empty(), ScheduleError)
+      << primitive << "(" << tensor->op->name << "): no reader given";
+  for (const Operation& reader : readers) {
+    Array<Tensor> inputs = sch[reader]->op->InputTensors();
+    TVM_CHECK(std::find(inputs.begin(), inputs.end(), original) != inputs.end(), ScheduleError)
+        << primitive << "(" << tensor->op->name << "): " << reader->name
+        << " does not read this tensor; it reads "
+        << inputs.Map([](const Tensor& t) { return t->GetNameHint(); });
+  }
+  return original;
+}
+
+void ReadFromCopy(const Schedule& sch, const Tensor& tensor, const Tensor& copy,
+                  const String& scope, const Array<Operation>& readers,
+                  const std::function<Operation(const Operation&)>& adapt) {
+  Stage source = sch[tensor];
+  TensorMap<Tensor> use_copy{{tensor, copy}};
+  TensorMap<Tensor> vmap;
+  for (const Operation& reader : readers) {
+    Stage stage = sch[reader];
+    Operation old_op = stage->op;
+    Operation new_op = old_op->ReplaceInputs(old_op, use_copy);
+    if (new_op.same_as(old_op)) continue;
+    if (adapt) new_op = adapt(new_op);
+    for (int i = 0; i < old_op->num_outputs(); ++i) vmap[old_op.output(i)] = new_op.output(i);
+    ReplaceStageOp(sch, stage, new_op);
+  }
+  ReplaceDataFlow(sch, &vmap);
+  Stage stage = InsertStage(sch, StagePosition(sch, source) + 1, copy->op);
+  stage.set_scope(scope);
+  // A copy of a scan's state has its values in the steps only.
+  JoinGroup(stage, IsScanState(sch, tensor) ? sch[readers[0]]->group : source->group);
+}
+
 Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
                             const Array<Operation>& readers) {
   Array<int64_t> order;
@@ -222,18 +255,7 @@ Tensor Schedule::cache_read(const Tensor& tensor, const String& scope,
 Tensor PackRead(Schedule schedule, const Tensor& tensor, const String& scope,
                 const Array<Operation>& readers, const Array<int64_t>& order) {
   CheckOrder(tensor, order);
-  Stage source = schedule[tensor];
-  Tensor original = source->op.output(tensor->value_index);
-  // Readers may share a stage with one another; names that do not read the tensor are mistakes.
-  TVM_CHECK(!readers.empty(), ScheduleError)
-      << "cache_read(" << tensor->op->name << "): no reader given";
-  for (const Operation& reader : readers) {
-    Array<Tensor> inputs = schedule[reader]->op->InputTensors();
-    TVM_CHECK(std::find(inputs.begin(), inputs.end(), original) != inputs.end(), ScheduleError)
-        << "cache_read(" << tensor->op->name << "): " << reader->name
-        << " does not read this tensor; it reads "
-        << inputs.Map([](const Tensor& t) { return t->GetNameHint(); });
-  }
+  const Tensor original = ReadTensor(schedule, tensor, readers, "cache_read");
   std::string name =
       UniqueName(schedule, std::string(original->GetNameHint()) + "." + std::string(scope));
   const Array<PrimExpr> shape =
@@ -247,25 +269,11 @@ Tensor PackRead(Schedule schedule, const Tensor& tensor, const String& scope,
       },
       name);
   const bool turned = !std::is_sorted(order.begin(), order.end());
-  TensorMap<Tensor> use_cache{{original, cache}};
-  TensorMap<Tensor> vmap;
-  for (const Operation& reader : readers) {
-    Stage stage = schedule[reader];
-    Operation old_op = stage->op;
-    Operation new_op = old_op->ReplaceInputs(old_op, use_cache);
-    if (new_op.same_as(old_op)) continue;
-    if (turned) {
-      ComputeOf(stage, "cache_read");
-      new_op = ReadsInOrder(cache, order).Of(new_op.as<ComputeOpNode>());
-    }
-    for (int i = 0; i < old_op->num_outputs(); ++i) vmap[old_op.output(i)] = new_op.output(i);
-    ReplaceStageOp(schedule, stage, new_op);
-  }
-  ReplaceDataFlow(schedule, &vmap);
-  Stage stage = InsertStage(schedule, StagePosition(schedule, source) + 1, cache->op);
-  stage.set_scope(scope);
-  // A copy of a scan's state has its values in the steps only.
-  JoinGroup(stage, IsScanState(schedule, original) ? schedule[readers[0]]->group : source->group);
+  auto turn = [&](const Operation& reader) {
+    return ReadsInOrder(cache, order).Of(ComputeOf(reader, "cache_read"));
+  };
+  ReadFromCopy(schedule, original, cache, scope, readers,
+               turned ? turn : std::function<Operation(const Operation&)>());
   schedule->Note("cache_read");
   return cache;
 }
@@ -294,7 +302,7 @@ Array<Tensor> Schedule::cache_write(const Array<Tensor>& tensors, const String& 
     (*this)->Note("cache_write");
     return caches;
   }
-  const ComputeOpNode* compute = ComputeOf(stage, "cache_write");
+  const ComputeOpNode* compute = ComputeOf(stage->op, "cache_write");
   RefuseLoopsOfBothKinds(stage, "cache_write");
 
   // The cache has one axis per spatial loop, in loop order, which is how a user asks for a
@@ -362,7 +370,7 @@ Tensor Schedule::cache_write(const Tensor& tensor, const String& scope) {
 
 Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis) {
   Stage stage = (*this)[tensor];
-  const ComputeOpNode* compute = ComputeOf(stage, "rfactor");
+  const ComputeOpNode* compute = ComputeOf(stage->op, "rfactor");
   RefuseLoopsOfBothKinds(stage, "rfactor");
   const auto* reduce = compute->body[0].as<tir::ReduceNode>();
   const Array<IterVar>& loops = stage->leaf_iter_vars;

@@ -121,7 +121,7 @@ void PassDownDomain(const Stage& stage, RangeMap* domains, arith::Analyzer* anal
         PrimExpr extent = domains->at(split->parent)->extent;
         std::pair<PrimExpr, PrimExpr> sizes;  // outer, inner
         if (split->factor.defined()) {
-          bool no_tighten = threaded[split->inner];
+          bool no_tighten = threaded[split->inner] || split->pads;
           sizes = var_context != nullptr
                       ? var_context->SplitSizes(extent, split->factor, no_tighten)
                       : SplitSizes(extent, split->factor, no_tighten, analyzer);
@@ -284,7 +284,7 @@ void PassUpDomain(const Stage& stage, const RangeMap& domains, IterVarMap<IntSet
         const Range& domain = domains.at(split->parent);
         const Range& outer_dom = domains.at(split->outer);
         const Range& inner_dom = domains.at(split->inner);
-        if (outer.MatchRange(outer_dom) && inner.MatchRange(inner_dom)) {
+        if (!split->pads && outer.MatchRange(outer_dom) && inner.MatchRange(inner_dom)) {
           (*sets)[split->parent] = IntSet::FromRange(domain);
           return;
         }

@@ -151,7 +151,8 @@ void SetIterType(const Stage& stage, const IterVar& loop, tir::IterVarType type,
 }
 
 void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor,
-               const PrimExpr& nparts, bool disable_predication, IterVar* outer, IterVar* inner) {
+               const PrimExpr& nparts, bool disable_predication, IterVar* outer, IterVar* inner,
+               bool pads = false) {
   size_t pos = FindLoop(stage, parent, "split");
   TVM_CHECK(parent->iter_type != tir::kThreadIndex, ScheduleError)
       << "split(" << stage->op->name << ", " << parent->var->name_hint
@@ -171,7 +172,8 @@ void SplitLoop(const Stage& stage, const IterVar& parent, const PrimExpr& factor
   *outer = IterVar(Range(), parent->var.copy_with_suffix(".outer"), parent->iter_type);
   *inner = IterVar(Range(), parent->var.copy_with_suffix(".inner"), parent->iter_type);
   ReplaceLoops(stage, pos, 1, {*outer, *inner});
-  stage->relations.push_back(Split(parent, *outer, *inner, factor, nparts, disable_predication));
+  stage->relations.push_back(
+      Split(parent, *outer, *inner, factor, nparts, disable_predication, pads));
 }
 
 /*! \brief `stage`, after its schedule was told that `primitive` is done. */
@@ -319,6 +321,19 @@ Stage& Stage::split(IterVar parent, PrimExpr factor, IterVar* outer, IterVar* in
 Stage& Stage::split_by_nparts(IterVar parent, PrimExpr nparts, IterVar* outer, IterVar* inner,
                               bool disable_predication) {
   SplitLoop(*this, parent, PrimExpr(), nparts, disable_predication, outer, inner);
+  return Noted(this, __func__);
+}
+
+Stage& Stage::pad(IterVar loop, int64_t extent, IterVar* once, IterVar* padded) {
+  // Loops that splits have made have no domain of their own; only axes can be compared.
+  const int64_t* before = loop->dom.defined() ? tir::as_const_int(loop->dom->extent) : nullptr;
+  TVM_CHECK(before != nullptr && extent >= *before && loop->iter_type == tir::kDataPar,
+            ScheduleError)
+      << "pad(" << get()->op->name << ", " << loop->var->name_hint << "): " << extent
+      << " is no more than a loop over space that nothing was done to has trips; its domain is "
+      << loop->dom;
+  SplitLoop(*this, loop, IntImm(loop->var->dtype, extent), PrimExpr(),
+            /*disable_predication=*/false, once, padded, /*pads=*/true);
   return Noted(this, __func__);
 }
 
@@ -585,6 +600,11 @@ TVM_REGISTER_GLOBAL("te.StageSplitByNParts")
       stage.split_by_nparts(parent, nparts, &outer, &inner, disable_predication);
       return Array<IterVar>{outer, inner};
     });
+TVM_REGISTER_GLOBAL("te.StagePad").set_body_typed([](Stage stage, IterVar loop, int64_t extent) {
+  IterVar once, padded;
+  stage.pad(loop, extent, &once, &padded);
+  return Array<IterVar>{once, padded};
+});
 TVM_REGISTER_GLOBAL("te.StageFuse").set_body_typed([](Stage stage, Array<IterVar> loops) {
   IterVar fused;
   stage.fuse(loops, &fused);

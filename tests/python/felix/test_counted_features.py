@@ -363,7 +363,7 @@ def test_a_thread_axis_that_is_bound_again_counts_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["matmul", "max_pool", "chain"])
+@pytest.mark.parametrize("name", ["matmul", "matmul_tokens", "max_pool", "chain"])
 def test_features_of_kernels_are_what_running_the_threads_counts(name):
     """Each thread does the stores to global memory and to registers, virtual ones too."""
     task = testing_gpu.sym_task(name)

@@ -186,12 +186,12 @@ def test_the_model_of_a_device_prefers_parts_of_few_long_sums():
 @pytest.mark.parametrize(
     ("tensors", "target"),
     [
-        (lambda: product(63, 64, 64, "float16"), TARGET),
-        (lambda: product(64, 64, 24, "float16"), TARGET),
+        # Padded to fragments, more than half of it would be zeros.
+        (lambda: product(3, 64, 64, "float16"), TARGET),
+        (lambda: product(64, 64, 7, "float16"), TARGET),
         (lambda: product(64, 64, 64, "float32"), TARGET),
         (lambda: product(64, 64, 64, "float32"), "cuda -arch=sm_75 -allow_tf32=1"),
-        (lambda: product(64, 64, 60, "float32"), TF32_TARGET),
-        (lambda: product(64, 24, 64, "float32"), TF32_TARGET),
+        (lambda: product(64, 7, 64, "float32"), TF32_TARGET),
         (lambda: product(64, 64, 64, "bfloat16"), "cuda -arch=sm_75"),
         (lambda: product(64, 64, 64, "int8", "int32"), "cuda -arch=sm_70"),
     ],

@@ -22,6 +22,7 @@ _POINTS = 200
             for target in ("llvm -mcpu=znver4 -num-cores=2", "llvm -mcpu=haswell")
         ),
         ("matmul", "cuda -arch=sm_80"),
+        ("matmul_tokens", "cuda -arch=sm_80"),
         ("softmax", "cuda -arch=sm_80"),
     ],
 )

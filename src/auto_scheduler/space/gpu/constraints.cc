@@ -54,6 +54,17 @@ PrimExpr RowOf(const std::vector<PrimExpr>& extents) {
   return extents[d];
 }
 
+/*! \brief The length of rows that a copy reads from global memory; undefined if it reads no rows.
+ */
+PrimExpr RowOfMemory(const LoopProgram& program, const StoreInfo& store) {
+  for (const AccessInfo& access : store.accesses) {
+    if (access.type != AccessType::kRead || MemoryOf(program, access) != Memory::kGlobal) continue;
+    const Array<PrimExpr>& shape = program.buffers[access.buffer]->shape;
+    if (shape.size() > 1) return shape.back();
+  }
+  return PrimExpr();
+}
+
 std::set<std::string> KnobsOf(const PrimExpr& e) {
   std::set<std::string> names;
   PostOrderVisit(e, [&](const ObjectRef& node) {
@@ -113,6 +124,12 @@ std::vector<Constraint> GpuConstraints(const LoopProgram& program, const Machine
         const PrimExpr row = RowOf(realize.extents);
         out.push_back(
             {name + ".rows_of_vectors", ToReal(row), lanes * ToReal(floordiv(row, loop->extent))});
+      }
+      // Rows of memory that are no multiples of a vector begin between two.
+      const PrimExpr memory_row = RowOfMemory(program, store);
+      if (as_const_int(loop->extent) == nullptr && memory_row.defined()) {
+        out.push_back({name + ".aligned_vectors", ToReal(memory_row),
+                       lanes * ToReal(floordiv(memory_row, loop->extent))});
       }
     }
   }

@@ -90,8 +90,8 @@ class CrossThreadReduction final : public SketchRule {
     return IsNeeded(task, state, stage_id) ? Condition::kApply : Condition::kSkip;
   }
   static bool IsNeeded(const SearchTask& task, const State& state, int stage_id) {
-    if (IsCacheWriteStage(state, stage_id)) return false;
     const Stage& stage = state->stages[stage_id];
+    if (IsCacheWriteStage(state, stage_id) || stage->origin == StageOrigin::kPadAxes) return false;
     if (!HasReduceIter(stage)) return false;
     auto [space, reduction] = CumulativeExtents(stage);
     if (space == -1 || reduction == -1) return false;
@@ -138,9 +138,11 @@ class SpreadReduction final : public SketchRule {
  public:
   const char* Name() const final { return "spread reduction"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    if (IsCacheWriteStage(state, stage_id)) return Condition::kSkip;
     const Stage& stage = state->stages[stage_id];
-    if (!HasReduceIter(stage)) return Condition::kSkip;
+    if (IsCacheWriteStage(state, stage_id) || stage->origin == StageOrigin::kPadAxes ||
+        !HasReduceIter(stage)) {
+      return Condition::kSkip;
+    }
     if (!NeedsMultiLevelTiling(task, state, stage_id)) {
       // Whose consumer runs over the results alone, would have as many of them in a block as
       // threads share a sum.

@@ -8,6 +8,7 @@
 #include <tvm/auto_scheduler/search_space.h>
 
 #include <memory>
+#include <vector>
 
 namespace tvm {
 namespace auto_scheduler {
@@ -48,6 +49,14 @@ int ComputePartsOf(const SearchTask& task, State* state, int stage_id, const Ite
 bool CanBeCut(int64_t extent, int levels_inside);
 
 /*!
+ * \brief Rounds axes of a sum of products up where no good tile divides them: operands are read
+ *        from copies with zeros behind their ends, and what was asked for is copied out.
+ *
+ * Rules for such sums apply to the longer one as to any other.
+ */
+std::shared_ptr<const SketchRule> RulePadAxes();
+
+/*!
  * \brief Computes products of matrices on tensor cores.
  *
  * A block has warps, a warp fragments of the result, a tile in shared memory steps of the
@@ -60,6 +69,13 @@ bool CanBeCut(int64_t extent, int levels_inside);
  * registers. Where few fragments have long sums, a third one gives blocks parts of the sums.
  */
 std::shared_ptr<const SketchRule> RuleTensorCores();
+/*! \brief Whether RuleTensorCores applies to sums like this one. */
+bool SuitsTensorCores(const SearchTask& task, const Stage& stage);
+/*!
+ * \brief The extents of a stage's axes, of space and then of reductions, rounded up to multiples of
+ *        a fragment; empty unless tensor cores can compute such a sum.
+ */
+std::vector<int64_t> RoundedToFragments(const SearchTask& task, const Stage& stage);
 /*! \brief Whether a stage is in a kernel that RuleTensorCores laid out. */
 bool UsesTensorCores(const State& state, int stage_id);
 

@@ -139,7 +139,7 @@ class FelixGpuSpace final : public AnsorGpuSpace {
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
     SketchRules rules = GpuRules(
         options, {RuleReductionInParts(), RuleSpreadReduction(), RuleCrossThreadReduction()});
-    rules.insert(rules.begin(), {RuleTensorCores(), RuleSplitReduction()});
+    rules.insert(rules.begin(), {RulePadAxes(), RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }
   std::vector<State> Complete(const SearchTask& task, const State& sketch,

@@ -32,9 +32,7 @@ int64_t ExtentOf(const Iterator& iter) { return iter.ConstExtent(); }
 bool CommonLoops(const SearchTask& task, const State& state, int stage_id, int consumer) {
   const Stage& target = state->stages[consumer];
   if (HasReduceIter(target) || IsTiled(target)) return false;
-  return CurrentDAG(task, state)
-      ->access()
-      .ElementWiseMatch(state->stages[stage_id]->op, target->op);
+  return MatchesElementwise(task, state, stage_id, consumer);
 }
 
 /*! \brief Position of the longest reduction among a stage's loops. */
@@ -53,7 +51,7 @@ class SplitReduction final : public SketchRule {
 
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
-    if (stage->origin != StageOrigin::kOriginal || IsTiled(stage) || !HasReduceIter(stage) ||
+    if (!IsWhole(stage) || IsTiled(stage) || !HasReduceIter(stage) ||
         !NeedsMultiLevelTiling(task, state, stage_id)) {
       return Condition::kSkip;
     }
@@ -164,6 +162,8 @@ int ComputePartsOf(const SearchTask& task, State* state, int stage_id, const Ite
   const int whole = partial + 1;
   const int consumer = SingleConsumer(task, *state, whole);
   if (consumer != -1 && CommonLoops(task, *state, whole, consumer)) {
+    // Else parts would be as long as what is asked for.
+    FollowPadding(state, whole, consumer);
     state->compute_at(whole, consumer, (*state)->stages[consumer]->iters.back());
   }
   return partial;

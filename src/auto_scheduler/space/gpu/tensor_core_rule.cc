@@ -28,6 +28,8 @@ constexpr int kStepsOfTf32 = 8;
  */
 constexpr int kAccessBytes = 16;
 
+int64_t RoundUp(int64_t extent, int64_t period) { return (extent + period - 1) / period * period; }
+
 /*! \brief A product of matrices that a stage adds up, in terms of its axes. */
 struct Product {
   te::Operation left, right;
@@ -42,15 +44,19 @@ struct Product {
 /*! \brief Finds out which axes of a stage make matrices of its operands. */
 class ProductReader {
  public:
-  /*! \param allows_tf32 Whether operands of float32 may be rounded. */
-  ProductReader(const te::ComputeOpNode* op, const MachineFacts& machine, bool allows_tf32)
-      : op_(op), machine_(machine), allows_tf32_(allows_tf32) {}
+  /*!
+   * \param allows_tf32 Whether operands of float32 may be rounded.
+   * \param rounds_up Whether axes need not be multiples of fragments.
+   */
+  ProductReader(const te::ComputeOpNode* op, const MachineFacts& machine, bool allows_tf32,
+                bool rounds_up)
+      : op_(op), machine_(machine), allows_tf32_(allows_tf32), rounds_up_(rounds_up) {}
 
   std::optional<Product> Read() const {
     if (op_ == nullptr || op_->body.size() != 1 || op_->axis.size() < 2) return std::nullopt;
     const auto* reduce = op_->body[0].as<tir::ReduceNode>();
     if (reduce == nullptr || reduce->source.size() != 1 || !tir::is_one(reduce->condition) ||
-        !reduce->init.empty() || !IsSum(reduce->combiner)) {
+        !reduce->init.empty() || !tir::IsSum(reduce->combiner)) {
       return std::nullopt;
     }
     const auto* factors = reduce->source[0].as<tir::MulNode>();
@@ -76,7 +82,7 @@ class ProductReader {
     const tir::IterVarNode* step = nullptr;
     for (size_t k = 0; k < op_->reduce_axis.size(); ++k) {
       const te::IterVar& axis = op_->reduce_axis[k];
-      const bool fits = Extent(axis.get()) % steps == 0 && DimensionOf(a, axis->var) >= 0 &&
+      const bool fits = Divides(steps, Extent(axis.get())) && DimensionOf(a, axis->var) >= 0 &&
                         DimensionOf(b, axis->var) >= 0;
       if (!fits || Extent(axis.get()) <= Extent(step)) continue;
       step = axis.get();
@@ -101,16 +107,6 @@ class ProductReader {
   }
 
  private:
-  static bool IsSum(const tir::CommReducer& combiner) {
-    if (combiner->result.size() != 1) return false;
-    const auto* add = combiner->result[0].as<tir::AddNode>();
-    const auto* real = combiner->identity_element[0].as<FloatImmNode>();
-    const bool from_zero =
-        real != nullptr ? real->value == 0 : tir::is_zero(combiner->identity_element[0]);
-    return add != nullptr && from_zero && add->a.same_as(combiner->lhs[0]) &&
-           add->b.same_as(combiner->rhs[0]);
-  }
-
   static const tir::ProducerLoadNode* LoadOf(const PrimExpr& factor) {
     const auto* cast = factor.as<tir::CastNode>();
     return (cast == nullptr ? factor : cast->value).as<tir::ProducerLoadNode>();
@@ -138,14 +134,28 @@ class ProductReader {
     return extent == nullptr ? -1 : *extent;
   }
 
-  /*! \brief The first shape of fragments that divides the result's rows and columns. */
+  bool Divides(int64_t length, int64_t extent) const {
+    return extent > 0 && (rounds_up_ || extent % length == 0);
+  }
+
+  /*! \brief The first shape of fragments that divides the result's rows and columns; rounding up,
+   *         another one only if it computes an eighth less. */
   const int* ShapeFor(const tir::IterVarNode* row, int steps) const {
     const int64_t rows = Extent(row), columns = Extent(op_->axis.back().get());
     const auto* end = steps == kStepsOfTf32 ? std::begin(kShapes) + 1 : std::end(kShapes);
-    const auto* shape = std::find_if(std::begin(kShapes), end, [&](const int (&s)[2]) {
-      return rows > 0 && columns > 0 && rows % s[0] == 0 && columns % s[1] == 0;
-    });
-    return shape == end ? nullptr : *shape;
+    constexpr int64_t kWorthIt = 8;
+    const int* found = nullptr;
+    int64_t least = 0;
+    for (const auto* shape = std::begin(kShapes); shape != end; ++shape) {
+      const auto& [height, width] = *shape;
+      if (!Divides(height, rows) || !Divides(width, columns)) continue;
+      const int64_t computed = RoundUp(rows, height) * RoundUp(columns, width);
+      // Squares read their operands least often, and their number has more divisors.
+      if (found != nullptr && computed * kWorthIt >= least * (kWorthIt - 1)) continue;
+      found = *shape;
+      least = computed;
+    }
+    return found;
   }
 
   static bool Mentions(const PrimExpr& index, const tir::Var& var) {
@@ -175,13 +185,14 @@ class ProductReader {
 
   const te::ComputeOpNode* op_;
   const MachineFacts& machine_;
-  bool allows_tf32_;
+  bool allows_tf32_, rounds_up_;
 };
 
-std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage) {
+std::optional<Product> ProductOf(const SearchTask& task, const Stage& stage,
+                                 bool rounds_up = false) {
   const MachineFacts machine = task->Machine();
   const bool allows_tf32 = task->target->GetInt("allow_tf32", 0) != 0;
-  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine, allows_tf32).Read();
+  return ProductReader(stage->op.as<te::ComputeOpNode>(), machine, allows_tf32, rounds_up).Read();
 }
 
 /*! \brief Lays the loops of one product out. */
@@ -212,14 +223,20 @@ class Layout {
    */
   State Apply(int stage_id, int consumer, bool copies) {
     const int product = state_->stages[stage_id]->id;
+    // Operations are made anew where stages are added, so operands are known by their stages.
+    const std::vector<int> operands = {IdOf(product_.left), IdOf(product_.right)};
     const int n_reductions = TileProduct(stage_id);
+    FollowPadding(&state_, stage_id, consumer);
     const Array<Iterator> warps = TileConsumer(consumer, copies);
     const int writer = state_->stages[consumer]->id;
     if (copies) {
       state_.compute_at(stage_id, consumer, warps[1]);
     } else {
       // Elements of fragments are in no thread in particular, so they go through shared memory.
-      const int staged = state_.cache_read(stage_id, "shared", {consumer}, task_->compute_dag);
+      Array<int64_t> readers{consumer};
+      const bool is_padded = state_->stages[stage_id]->origin == StageOrigin::kPadAxes;
+      if (is_padded) readers = {state_.PositionOf(state_->stages[stage_id]->source)};
+      const int staged = state_.cache_read(stage_id, "shared", readers, task_->compute_dag);
       const int host = state_.PositionOf(writer);
       state_.compute_at(staged, host, state_->stages[host]->iters[0]);
       PadRows(staged);
@@ -227,7 +244,7 @@ class Layout {
     }
     const int shared_at = n_reductions - 1, fragments_at = 2 * n_reductions - 1;
     std::vector<int> tiles;
-    for (const te::Operation& operand : {product_.left, product_.right}) {
+    for (int operand : operands) {
       tiles.push_back(Load(operand, product, shared_at, fragments_at));
     }
     if (fetch_ == Fetch::kAhead) {
@@ -243,6 +260,15 @@ class Layout {
   struct AxisParts {
     Iterator rest, warps, fragments, inside;
   };
+
+  /*! \brief The identity of an operation's stage. */
+  int IdOf(const te::Operation& op) const {
+    const Array<Stage>& stages = state_->stages;
+    const auto found = std::find_if(stages.begin(), stages.end(),
+                                    [&op](const Stage& stage) { return stage->op.same_as(op); });
+    ICHECK(found != stages.end());
+    return (*found)->id;
+  }
 
   Iterator At(int stage_id, int iter_id) const { return state_->stages[stage_id]->iters[iter_id]; }
 
@@ -368,14 +394,9 @@ class Layout {
   }
 
   /*! \return The identity of the stage that copies into shared memory. */
-  int Load(const te::Operation& operand, int product, int shared_at, int fragments_at) {
-    const Array<Stage>& stages = state_->stages;
-    const auto found = std::find_if(stages.begin(), stages.end(),
-                                    [&](const Stage& stage) { return stage->op.same_as(operand); });
-    ICHECK(found != stages.end());
-    const int source = static_cast<int>(found - stages.begin());
-    const int shared =
-        state_.cache_read(source, "shared", {state_.PositionOf(product)}, task_->compute_dag);
+  int Load(int operand, int product, int shared_at, int fragments_at) {
+    const int shared = state_.cache_read(state_.PositionOf(operand), "shared",
+                                         {state_.PositionOf(product)}, task_->compute_dag);
     const int fragments =
         state_.cache_read(shared, "local", {state_.PositionOf(product)}, task_->compute_dag);
     const int reader = state_.PositionOf(product);
@@ -439,9 +460,8 @@ class TensorCores final : public SketchRule {
   const char* Name() const final { return "tensor cores"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
-    const bool applies = stage->op_type == StageKind::kCompute &&
-                         stage->origin == StageOrigin::kOriginal && !IsTiled(stage) &&
-                         NeedsMultiLevelTiling(task, state, stage_id) &&
+    const bool applies = stage->op_type == StageKind::kCompute && IsWhole(stage) &&
+                         !IsTiled(stage) && NeedsMultiLevelTiling(task, state, stage_id) &&
                          ProductOf(task, stage).has_value();
     return applies ? Condition::kApply : Condition::kSkip;
   }
@@ -515,6 +535,34 @@ class TensorCores final : public SketchRule {
 }  // namespace
 
 std::shared_ptr<const SketchRule> RuleTensorCores() { return std::make_shared<TensorCores>(); }
+
+bool SuitsTensorCores(const SearchTask& task, const Stage& stage) {
+  return ProductOf(task, stage).has_value();
+}
+
+std::vector<int64_t> RoundedToFragments(const SearchTask& task, const Stage& stage) {
+  constexpr int64_t kLongReduction = 4096, kFewestInParts = 8;
+  const std::optional<Product> product = ProductOf(task, stage, /*rounds_up=*/true);
+  if (!product) return {};
+  const auto* compute = stage->op.as<te::ComputeOpNode>();
+  const auto n_space = static_cast<int>(compute->axis.size());
+  std::vector<int64_t> extents;
+  for (const te::IterVar& axis : compute->root_iter_vars()) {
+    const int64_t* extent = tir::as_const_int(axis->dom->extent);
+    if (extent == nullptr) return {};
+    extents.push_back(*extent);
+  }
+  auto round = [&extents](int axis, int64_t period) {
+    extents[axis] = RoundUp(extents[axis], period);
+  };
+  round(product->row_axis, product->rows);
+  round(product->column_axis, product->columns);
+  // Where it costs next to nothing, so that parts of the sums have a length, too.
+  const int steps = n_space + product->step_axis;
+  const bool is_long = extents[steps] >= kLongReduction;
+  round(steps, is_long ? product->steps * kFewestInParts : product->steps);
+  return extents;
+}
 
 bool UsesTensorCores(const State& state, int stage_id) {
   const Array<Step>& steps = state->transform_steps;

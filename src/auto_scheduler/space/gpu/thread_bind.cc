@@ -256,9 +256,14 @@ void FillTilesAhead(State* state) {
   for (int i = 0; i < static_cast<int>((*state)->stages.size()); ++i) {
     const Stage stage = (*state)->stages[i];
     if (!IsTileOfThreads(*state, i)) continue;
-    // Only what lies in memory can be copied meanwhile; padding and dilation are computed.
+    // Only what lies in memory can be copied meanwhile, with zeros behind its ends; padding in
+    // front of it and dilation are computed.
     const auto& stages = (*state)->stages;
-    if (stages[state->PositionOf(stage->source)]->op_type != StageKind::kPlaceholder) continue;
+    int source = state->PositionOf(stage->source);
+    if (stages[source]->origin == StageOrigin::kPadRead) {
+      source = state->PositionOf(stages[source]->source);
+    }
+    if (stages[source]->op_type != StageKind::kPlaceholder) continue;
     // What a row multiplies is used once, so that memory is waited for either way.
     if (IsRow((*state)->stages[state->PositionOf(stage->attach_stage)])) continue;
     copies_of[stage->attach_stage].push_back(i);
