@@ -81,6 +81,39 @@ def test_a_version_for_a_target_takes_the_place_of_the_librarys_there_only():
     assert set(called) == {"float32"}
 
 
+def test_operators_that_are_written_in_others_have_strategies():
+    @strategies.dense_pack_strategy.register("strategydev")
+    def packed(attrs, inputs, out_type, target):
+        def compute(attrs, inputs, out_type):
+            x, w = inputs
+            k = te.reduce_axis((0, x.shape[1]))
+            return [
+                te.compute(
+                    out_type.shape,
+                    lambda i, j: te.sum(x[i, k] * w[te.indexdiv(j, 8), k, te.indexmod(j, 8)], k),
+                    name="of_the_device",
+                )
+            ]
+
+        made = strategies.OpStrategy()
+        made.add_implementation(compute, strategies.naive_schedule)
+        return made
+
+    x, w = _vars((3, 5), (2, 5, 8))
+    func = relay.Function([x, w], relay.nn.contrib_dense_pack(x, w, "NC8n"))
+    rng = np.random.default_rng(0)
+    a, b = rng.random((3, 5), "float32"), rng.random((2, 5, 8), "float32")
+    expected = a @ b.transpose(1, 0, 2).reshape(5, 16)
+    for target in ("llvm", DEVICE):
+        np.testing.assert_allclose(_run(func, a, b, target=target)[0], expected, rtol=1e-5)
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"].body
+    _, outs = te_compiler.select_implementation(
+        typed.op, typed.attrs, [te.placeholder(a.shape), te.placeholder(b.shape)],
+        typed.checked_type, DEVICE,
+    )  # fmt: skip
+    assert outs[0].op.name == "of_the_device"
+
+
 def test_several_operands_of_a_tuple_and_several_results():
     op = relay.op.register("strategy.sums", "sum and difference of the fields of a tuple")
     op.set_num_inputs(1)

@@ -152,6 +152,9 @@ class _Translator(ExprFunctor):
     def visit_call(self, call: Call) -> Any:
         row = find_row(call.op)
         args = [self.visit(arg) for arg in call.args]
+        target = self._target
+        if target is not None and isinstance(call.op, Op) and own_strategy(call.op, target):
+            return self._scheduled_operator(call, args, target)
         if row is not None and row.written is not None and row.lower is None:
             return self.visit(row.written(call))
         if isinstance(call.op, (Function, GlobalVar)):
@@ -161,8 +164,6 @@ class _Translator(ExprFunctor):
             inner = _Translator(self._builder, self._mod, self._target)
             inner.memo_map.update(zip(func.params, args))
             return inner.visit(func.body)
-        if self._target is not None and own_strategy(call.op, self._target) is not None:
-            return self._scheduled_operator(call, args, self._target)
         if row is None:
             return self._user_operator(call, args)
         settings = settings_of(call)

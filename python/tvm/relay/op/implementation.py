@@ -153,8 +153,9 @@ class LibraryStrategy:
         if row is None or row.compute is None:
             own = op.get_attr("FTVMCompute")
             if own is None:
+                reason = "no computation" if row is None else "no te computation of the library's"
                 raise error.ValueError(
-                    f"relay: operator '{self.op_name}' has no computation; give one with "
+                    f"relay: operator '{self.op_name}' has {reason}; give one with "
                     "relay.op.register_compute or relay.op.register_strategy"
                 )
             return own(attrs, list(inputs), out_type)
