@@ -164,21 +164,55 @@ class OperandSimplifier : public ExprMutator {
     return make_const(e.dtype(), zeros);
   }
 
+  /*! \brief Whether leaving an expression out changes nothing but the time it takes. */
+  static bool IsDroppable(const PrimExpr& e) { return SideEffect(e) <= CallEffectKind::kReadState; }
+
   static PrimExpr FoldBits(const PrimExpr& e) {
     const auto* call = e.as<CallNode>();
-    if (!call || call->args.size() != 2) return e;
+    if (!call) return e;
+    if (call->op.same_as(builtin::bitwise_not()) && call->args.size() == 1) {
+      const auto* inner = call->args[0].as<CallNode>();
+      return inner && inner->op.same_as(call->op) ? inner->args[0] : e;
+    }
+    if (call->args.size() != 2) return e;
     const int64_t* a = as_const_int(call->args[0]);
     const int64_t* b = as_const_int(call->args[1]);
     const bool shift =
         call->op.same_as(builtin::shift_right()) || call->op.same_as(builtin::shift_left());
-    if (shift && b && *b == 0 && call->args[0].dtype() == e.dtype()) return call->args[0];
-    if (!a || !b) return e;
+    if (call->args[0].dtype() != e.dtype()) return e;
+    if (shift && b && *b == 0) return call->args[0];
+    if (shift && a && *a == 0 && IsDroppable(call->args[1])) return call->args[0];
+    if (!a || !b) return shift ? e : FoldMask(call);
     if (call->op.same_as(builtin::shift_right())) return right_shift(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::shift_left())) return left_shift(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::bitwise_and())) return bitwise_and(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::bitwise_or())) return bitwise_or(call->args[0], call->args[1]);
     if (call->op.same_as(builtin::bitwise_xor())) return bitwise_xor(call->args[0], call->args[1]);
     return e;
+  }
+
+  /*! \brief "and", "or" and "xor" of a number with itself, with no bits, and with all bits. */
+  static PrimExpr FoldMask(const CallNode* call) {
+    const PrimExpr e = GetRef<PrimExpr>(call);
+    const bool conj = call->op.same_as(builtin::bitwise_and());
+    const bool alt = call->op.same_as(builtin::bitwise_or());
+    if (!conj && !alt && !call->op.same_as(builtin::bitwise_xor())) return e;
+    PrimExpr x = call->args[0], mask = call->args[1];
+    if (x.dtype() != e.dtype() || mask.dtype() != e.dtype()) return e;
+    if (SameExpr(x, mask)) {
+      if (!IsDroppable(x)) return e;
+      return conj || alt ? x : make_zero(e.dtype());
+    }
+    if (as_const_int(x)) std::swap(x, mask);
+    const int64_t* bits = as_const_int(mask);
+    if (!bits) return e;
+    if (*bits == 0) return conj ? (IsDroppable(x) ? mask : e) : x;
+    const int width = e.dtype().bits();
+    const bool is_all =
+        e.dtype().is_uint() ? width < 64 && *bits == (int64_t{1} << width) - 1 : *bits == -1;
+    if (!is_all) return e;
+    if (conj) return x;
+    return alt && IsDroppable(x) ? mask : e;
   }
 
   AnalyzerCore* core_;

@@ -210,6 +210,11 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
     PrintScriptText(os_, external->global_symbol);
     os_ << ')';
   } else if (const auto* tuple = expr.as<TupleNode>()) {
+    if (tuple->fields.empty()) {
+      // Python's empty tuple would be read as a shape without extents where one is expected.
+      os_ << "R.tuple()";
+      return;
+    }
     os_ << '(';
     PrintList(tuple->fields);
     os_ << (tuple->fields.size() == 1 ? ",)" : ")");

@@ -242,6 +242,49 @@ TVM_REGISTER_GLOBAL("runtime.NDArrayCreateView")
       return array.CreateView({shape.begin(), shape.end()}, dtype);
     });
 
+// (array, shape or None, type or None, bytes from its beginning or None). Without a shape, the last
+// axis has as many elements of the new type as fill it.
+TVM_REGISTER_GLOBAL("runtime.TVMArrayCreateView").set_body([](Args args, RetValue* ret) {
+  const char* who = "runtime.TVMArrayCreateView";
+  const NDArray array = ReadArg<NDArray>(who, args, 0);
+  const bool same_type = args.size() < 3 || args[2].is_null();
+  const DataType dtype = same_type ? array.dtype() : ReadArg<DataType>(who, args, 2);
+  std::vector<int64_t> shape;
+  if (args.size() > 1 && !args[1].is_null()) {
+    const ShapeTuple given = ReadArg<ShapeTuple>(who, args, 1);
+    shape.assign(given.begin(), given.end());
+  } else {
+    const std::vector<int64_t> known = array.Shape();
+    shape.assign(known.begin(), known.end());
+    const int64_t from = array.dtype().bytes() * array.dtype().lanes();
+    const int64_t to = dtype.bytes() * dtype.lanes();
+    if (from != to) {
+      TVM_CHECK(!shape.empty() && shape.back() * from % to == 0, ValueError)
+          << who << ": the last axis of " << Describe(*array.tensor())
+          << " does not hold whole elements of " << dtype << "; give a shape";
+      shape.back() = shape.back() * from / to;
+    }
+  }
+  const int64_t offset =
+      args.size() > 3 && !args[3].is_null() ? ReadArg<int64_t>(who, args, 3) : int64_t{0};
+  TVM_CHECK(offset >= 0, ValueError) << who << ": a view begins at byte 0 or later, got " << offset;
+  *ret = array.CreateView(std::move(shape), dtype, static_cast<size_t>(offset));
+});
+
+// The array itself, or one of the same memory whose address is that of its first element.
+TVM_REGISTER_GLOBAL("vm.builtin.ensure_zero_offset").set_body_typed([](NDArray array) {
+  if (array.tensor()->byte_offset == 0) return array;
+  const int32_t kind = array.device().device_type;
+  const bool has_addresses = kind == kDLCPU || kind == kDLCUDA || kind == kDLROCM;
+  // Handles of other devices cannot be moved along.
+  if (!has_addresses) return array.CopyTo(array.device());
+  NDArray view = array.CreateView(array.Shape(), array.dtype(), 0);
+  DLTensor* tensor = view.tensor();
+  tensor->data = static_cast<char*>(tensor->data) + tensor->byte_offset;
+  tensor->byte_offset = 0;
+  return view;
+});
+
 TVM_REGISTER_GLOBAL("runtime.NDArrayShape").set_body_typed([](NDArray array) {
   return Array<int64_t>(array.Shape().begin(), array.Shape().end());
 });

@@ -12,6 +12,7 @@ import tvm
 from tvm import relax, te
 from tvm.ir import IRModule
 from tvm.runtime.ndarray import NDArray
+from tvm.runtime.params import named_arrays
 from tvm.target import Target
 
 from .compute_dag import ComputeDAG, LayoutRewriteOption, pack_array
@@ -72,7 +73,7 @@ def extract_tasks(
 def _module(mod: Any, params: Any) -> IRModule:
     """`mod` as a relax module with its parameters bound."""
     if _is_relay(mod):
-        return tvm.get_global_func("relay.ToRelaxModule")(mod, dict(params or {}))
+        return tvm.get_global_func("relay.ToRelaxModule")(mod, named_arrays(params))
     if isinstance(mod, IRModule):
         return relax.transform.BindParams("main", dict(params))(mod) if params else mod
     from tvm.relax.frontend.torch import export_for_inference, from_exported_program

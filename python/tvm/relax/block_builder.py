@@ -135,7 +135,8 @@ class BlockBuilder:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self._functions: dict[GlobalVar, BaseFunc] = {}
-        self._given = IRModule() if mod is None else mod
+        # The module that was given out last: what it says beside its functions stays.
+        self._module = IRModule() if mod is None else mod.clone()
         self._global_names = NameSupply()
         self._names = NameSupply()
         self._by_hash: dict[int, list[GlobalVar]] = {}
@@ -196,7 +197,6 @@ class BlockBuilder:
             raise error.ValueError(
                 f"BlockBuilder.function: '{name}' has no output; call emit_func_output in its scope"
             )
-        self._functions[scope.gvar] = self._finish(scope)
 
     @contextmanager
     def testing_scope(self, def_vars: Sequence[tir.Var]) -> Iterator[None]:
@@ -370,6 +370,7 @@ class BlockBuilder:
         self._close_into(scope)
         self.begin_binding_block()
         scope.gvar = GlobalVar(self._global_names.fresh(scope.name))
+        self._functions[scope.gvar] = self._finish(scope)
         return scope.gvar
 
     def _visible(self, expr: RelayExpr, scope: _Scope) -> RelayExpr:
@@ -419,14 +420,18 @@ class BlockBuilder:
         return self._names.fresh(name_prefix)
 
     def finalize(self) -> IRModule:
-        """The module built so far.
+        """The module built so far, with every function whose output is known.
 
-        Where functions of one name have been renamed, the symbols that are exported follow.
+        It is the one that was given out before as long as no function is added or replaced, so that
+        infos and attributes that are set on it stay.
         """
-        functions: dict[GlobalVar, BaseFunc] = {}
-        for gvar, func in self._functions.items():
-            functions[gvar] = func
-        return self._given.with_functions(functions)
+        known = self._module.functions
+        same = len(known) == len(self._functions) and all(
+            gvar in known and known[gvar].same_as(func) for gvar, func in self._functions.items()
+        )
+        if not same:
+            self._module = self._module.with_functions(self._functions)
+        return self._module
 
     get = finalize
 

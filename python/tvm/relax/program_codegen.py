@@ -507,6 +507,15 @@ class _Writer:
         self._dynamic(str(call.args[0].name_hint), args, extents)
         return self._builder.convert_constant(None)
 
+    def _view(self, call: Call) -> Argument:
+        """What the call leaves out is an empty tuple."""
+        left_out = self._builder.convert_constant(None)
+        args = [
+            left_out if isinstance(a, Tuple) and not len(a.fields) else self._value(a)
+            for a in call.args
+        ]
+        return self._call("runtime.TVMArrayCreateView", *args)
+
     def _nothing(self, call: Call) -> Argument:
         """Memory is given back when no register holds it."""
         return self._builder.convert_constant(None)
@@ -557,8 +566,10 @@ _OPERATORS: dict[str, Callable[[_Writer, Call], Argument]] = {
     "hint_on_device": _Writer._first,
     "memory.alloc_storage": _Writer._alloc_storage,
     "memory.alloc_tensor": _Writer._tensor_in_storage,
+    "memory.ensure_zero_offset": _builtin("vm.builtin.ensure_zero_offset"),
     "memory.kill_storage": _Writer._nothing,
     "memory.kill_tensor": _Writer._nothing,
+    "memory.view": _Writer._view,
     "vm.alloc_storage": _Writer._alloc_storage,
     "vm.alloc_tensor": _Writer._tensor_in_storage,
     "vm.kill_object": _Writer._nothing,

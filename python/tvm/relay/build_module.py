@@ -16,6 +16,7 @@ from tvm.meta_schedule.relay_integration import compile_graph as compile_from
 from tvm.meta_schedule.relay_integration import is_meta_schedule_enabled
 from tvm.runtime import ADT, Device, Module, NDArray, module_from_functions
 from tvm.runtime.container import Map
+from tvm.runtime.params import named_arrays
 from tvm.target import Target
 
 from .analysis.infer import infer_module
@@ -470,12 +471,7 @@ class BuildModule:
         return self._optimize(mod, _update_target(target)), {}
 
     def _set_params(self, params: Mapping[str, Any]) -> None:
-        self._set_params_func(
-            {
-                name: value if isinstance(value, NDArray) else tvm.nd.array(value)
-                for name, value in params.items()
-            }
-        )
+        self._set_params_func(named_arrays(params))
 
     def get_json(self) -> str:
         """The graph, after a build."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +14,23 @@ from .ndarray import NDArray, array
 __all__ = [
     "load_param_dict",
     "load_param_dict_from_file",
+    "named_arrays",
     "save_param_dict",
     "save_param_dict_to_file",
 ]
 
 
+def named_arrays(params: Mapping[str, Any] | None) -> dict[str, NDArray]:
+    """Values by name as arrays of the runtime; NumPy's arrays and numbers are copied."""
+    return {
+        name: value if isinstance(value, NDArray) else array(value)
+        for name, value in (params or {}).items()
+    }
+
+
 def save_param_dict(params: Mapping[str, NDArray | np.ndarray]) -> bytes:
     """Arrays by name, NumPy's among them, as bytes."""
-    arrays = {
-        name: array(value) if isinstance(value, np.ndarray) else value
-        for name, value in params.items()
-    }
-    return _ffi_api.SaveParams(arrays)
+    return _ffi_api.SaveParams(named_arrays(params))
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:

@@ -92,6 +92,7 @@ from .schedule import (
     Stage,
     create_schedule,
 )
+from .specialized_condition import SpecializedCondition
 from .tag import tag_scope
 from .tensor import (
     ComputeOp,

@@ -12,6 +12,8 @@ b = te.var("b", "bool")
 div, mod = te.floordiv, te.floormod
 
 # What is simplified, and what it becomes.
+U = te.var("u", "uint8")
+CALL = tir.call_extern("int32", "effect")
 FORMS = [
     (tir.And(x <= y, y <= x), x == y),
     (tir.And(x < y, x != y), x < y),
@@ -76,6 +78,23 @@ FORMS = [
     (tir.Select(x < y, False, True), y <= x),
     (te.truncdiv(te.truncdiv(x, 3), 10), te.truncdiv(x, 30)),
     (tir.shift_right(x, 0), x),
+    (tir.shift_left(tir.const(0), x), tir.const(0)),
+    # No bits, all bits, and the same bits.
+    (tir.bitwise_and(x, 0), tir.const(0)),
+    (tir.bitwise_and(tir.const(0), x), tir.const(0)),
+    (tir.bitwise_or(x, 0), x),
+    (tir.bitwise_xor(tir.const(0), x), x),
+    (tir.bitwise_and(x, -1), x),
+    (tir.bitwise_or(x, -1), tir.const(-1)),
+    (tir.bitwise_xor(x, -1), tir.bitwise_xor(x, -1)),
+    (tir.bitwise_and(U, tir.const(255, "uint8")), U),
+    (tir.bitwise_and(x, x), x),
+    (tir.bitwise_or(x, x), x),
+    (tir.bitwise_xor(U, U), tir.const(0, "uint8")),
+    (tir.bitwise_not(tir.bitwise_not(x)), x),
+    # What has an effect stays.
+    (tir.bitwise_and(CALL, 0), tir.bitwise_and(CALL, 0)),
+    (tir.bitwise_xor(CALL, CALL), tir.bitwise_xor(CALL, CALL)),
     (tir.Cast("int32", tir.Cast("int64", x)), x),
     (tir.max(tir.Ramp(x, 1, 4), tir.Broadcast(x, 4)), tir.Ramp(x, 1, 4)),
     (tir.min(tir.Ramp(x, 1, 4), tir.Broadcast(x, 4)), tir.Broadcast(x, 4)),

@@ -113,6 +113,26 @@ def test_builder_refuses_calls_out_of_scope():
         builder.emit_output(relax.const(1.0))
 
 
+def test_the_module_has_functions_whose_output_is_known_and_keeps_infos():
+    given = tvm.IRModule()
+    builder = relax.BlockBuilder(given)
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.exp(x)))
+        inside = builder.get()
+    assert "main" in inside
+    assert builder.get().same_as(inside)
+    device = tvm.ir.VDevice("llvm")
+    inside.update_global_info("vdevice", [device])
+    with builder.function("other", [x]):
+        builder.emit_func_output(x)
+    after = builder.get()
+    assert "other" in after
+    assert "other" not in inside
+    assert after.global_infos["vdevice"][0].same_as(device)
+    assert not len(given.functions)
+
+
 def test_function_without_output_is_refused():
     builder = relax.BlockBuilder()
     with pytest.raises(ValueError, match="'main' has no output"), builder.function("main", []):

@@ -104,6 +104,22 @@ def test_a_group_is_one_kernel_and_computes_the_same(rows: Any) -> None:
     np.testing.assert_allclose(got, (c * c).sum(1), rtol=1e-4)
 
 
+def test_long_chains_are_groups_of_the_largest_size() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with builder.function("main", [x]), builder.dataflow():
+        value = x
+        for _ in range(1000):
+            value = builder.emit(relax.op.add(relax.op.tanh(value), x))
+        builder.emit_func_output(builder.emit_output(value))
+    config = {"relax.FuseOps.max_depth": 100}
+    with tvm.transform.PassContext(config=config):
+        mod = relax.transform.LegalizeOps()(builder.get())
+        mod = relax.transform.FuseOps()(relax.transform.AnnotateTIROpPattern()(mod))
+    calls = [b.value for block in mod["main"].body.blocks for b in block.bindings]
+    assert len([c for c in calls if isinstance(c, relax.Call)]) == 20
+
+
 def test_one_kernel_called_twice_has_blocks_of_its_own() -> None:
     mod = FuseTIR()(_grouped(_module(lambda x: op.exp(op.exp(x)), (5,))))
     assert _kernels(mod) == ["fused_tir_exp_tir_exp"]

@@ -114,3 +114,19 @@ def test_regions_are_joined_unless_something_lies_between():
     )
     once = relay.transform.AnnotateTarget("joinops")(mod)
     tvm.ir.assert_structural_equal(again, once)
+
+
+def test_long_chains_are_joined_without_recursion():
+    x = relay.var("x", shape=(2,))
+    value = x
+    for _ in range(600):
+        value = relay.tanh(relay.tanh(relay.exp(value)))
+    mod = tvm.IRModule.from_expr(relay.Function([x], value))
+    mod = relay.transform.AnnotateTarget("regionchain")(mod)
+    mod = relay.transform.PartitionGraph()(relay.transform.MergeCompilerRegions()(mod))
+    assert len(mod.functions) == 601
+
+
+@tvm.ir.register_op_attr("tanh", "target.regionchain")
+def _takes_tanh(call):
+    return True

@@ -73,7 +73,9 @@ def test_extraction_names_each_workload_once_with_the_templates_for_it():
     dense = [relay.op.get("nn.dense")]
     only = autotvm.task.extract_from_program(mod, params=None, target=TARGET, ops=dense)
     assert {task.name for task in only} == {"dense_nopack.x86", "dense_pack.x86"}
-    both = autotvm.task.extract_from_multiple_program([mod, mod], [None, {}], TARGET)
+    # Values may be arrays of NumPy.
+    values = {"unused": np.zeros(3, "float32")}
+    both = autotvm.task.extract_from_multiple_program([mod, mod], [None, values], TARGET)
     assert len(both) == len(tasks)
 
 

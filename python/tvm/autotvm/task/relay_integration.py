@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm
+from tvm.runtime.params import named_arrays
 from tvm.target import Target
 
 from .task import Task, create
@@ -27,7 +28,7 @@ def extract_from_program(
     Parameters
     ----------
     mod : a module with "main", or that function.
-    params : values of its parameters by name; None for none.
+    params : values of its parameters by name, also as NumPy arrays; None for none.
     target, target_host : what it is compiled for.
     ops : relay operators whose tasks are wanted; by default all that have templates.
 
@@ -63,6 +64,6 @@ def extract_from_multiple_program(
     names = None if ops is None else [str(op.name) for op in ops]
     found: dict[tuple[Any, ...], None] = {}
     for mod, values in zip(mods, params):
-        for workload in json.loads(str(workloads(mod, dict(values or {}), target, names))):
+        for workload in json.loads(str(workloads(mod, named_arrays(values), target, names))):
             found[deep_tuple(workload)] = None
     return [create(name, args, target, target_host) for name, *args in found]

@@ -14,6 +14,7 @@ from tvm import runtime
 from tvm.ir import IRModule
 from tvm.runtime import NDArray
 from tvm.runtime.files import write_atomically
+from tvm.runtime.params import named_arrays
 
 from .errors import TVMCException
 
@@ -86,10 +87,7 @@ class TVMCModel:
         else:
             assert mod is not None
             self.mod = mod
-            self.params = {
-                key: value if isinstance(value, NDArray) else tvm.nd.array(value)
-                for key, value in (params or {}).items()
-            }
+            self.params = named_arrays(params)
 
     def save(self, model_path: _Path) -> None:
         """Write network and weights to an archive."""

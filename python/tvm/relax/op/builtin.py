@@ -19,6 +19,7 @@ from ..struct_info import (
 )
 from .base import make_call
 from .registry import get_op, register_rule
+from .view import ensure_zero_offset, view
 
 __all__ = ["builtin", "memory", "vm"]
 
@@ -171,8 +172,10 @@ builtin = SimpleNamespace(alloc_tensor=_alloc_tensor, stop_lift_params=_stop_lif
 memory = SimpleNamespace(
     alloc_storage=_memory_alloc_storage,
     alloc_tensor=_memory_alloc_tensor,
+    ensure_zero_offset=ensure_zero_offset,
     kill_storage=_kill_storage,
     kill_tensor=_kill_tensor,
+    view=view,
 )
 vm = SimpleNamespace(
     alloc_storage=_vm_alloc_storage,

@@ -38,8 +38,11 @@ class _Flow:
         self._depth = [1] * len(self.order)
         for i in reversed(range(len(self.order))):
             self._set_meet(i)
-        # The group of each binding, by one of its members.
+        # The group of each binding, by one of its members, which has all of them and the largest of
+        # their patterns.
         self._leader = list(range(len(self.order)))
+        self._members = [[i] for i in range(len(self.order))]
+        self._kind = list(self.pattern)
 
     def _set_meet(self, i: int) -> None:
         if not isinstance(self.order[i], DataflowVar) or not self.users[i]:
@@ -61,16 +64,27 @@ class _Flow:
     def group(self, i: int) -> int:
         """The member that stands for the group."""
         while self._leader[i] != i:
+            # Ways become shorter as they are gone.
+            self._leader[i] = self._leader[self._leader[i]]
             i = self._leader[i]
         return i
 
-    def members(self, leader: int) -> list[int]:
-        """All of a group."""
-        return [i for i in range(len(self.order)) if self.group(i) == leader]
+    def members(self, i: int) -> list[int]:
+        """All of the group of a binding."""
+        return self._members[self.group(i)]
 
     def kind(self, i: int) -> OpPattern:
         """The pattern of the whole group of a binding."""
-        return max(self.pattern[k] for k in self.members(self.group(i)))
+        return self._kind[self.group(i)]
+
+    def _join(self, i: int, end: int) -> None:
+        part, whole = self.group(i), self.group(end)
+        if part == whole:
+            return
+        self._leader[part] = whole
+        self._members[whole] += self._members[part]
+        self._members[part] = []
+        self._kind[whole] = max(self._kind[whole], self._kind[part])
 
     def between(self, start: int, end: int) -> list[int]:
         """What is on the ways from one to another, both left out."""
@@ -94,7 +108,7 @@ class _Flow:
             return
         if fits(self.kind(end), True) and all(fits(self.kind(k), False) for k in inner):
             for k in [i, *inner]:
-                self._leader[self.group(k)] = self.group(end)
+                self._join(k, end)
 
 
 def _pattern(value: object, mod: IRModule) -> OpPattern:
@@ -113,7 +127,7 @@ def _groups(block: DataflowBlock, mod: IRModule) -> Mapping[Var, Group]:
         if flow.pattern[i] is OpPattern.OUT_FUSABLE:
             # One after the other, as long as elementwise work follows.
             while True:
-                last = max(flow.members(flow.group(i)))
+                last = max(flow.members(i))
                 before = flow.group(last)
                 flow.try_fuse(last, lambda kind, _: kind <= OpPattern.BROADCAST)
                 if flow.group(last) == before:
@@ -130,9 +144,8 @@ def _groups(block: DataflowBlock, mod: IRModule) -> Mapping[Var, Group]:
     made: dict[int, Group] = {}
     result: dict[Var, Group] = {}
     for i in count:
-        leader = flow.group(i)
-        if len(flow.members(leader)) > 1:
-            result[flow.order[i]] = made.setdefault(leader, Group({"Primitive": 1}))
+        if len(flow.members(i)) > 1:
+            result[flow.order[i]] = made.setdefault(flow.group(i), Group({"Primitive": 1}))
     return result
 
 

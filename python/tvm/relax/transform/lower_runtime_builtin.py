@@ -10,7 +10,7 @@ from ..expr import Call, ExternFunc, Function, Tuple
 from ..expr_functor import PyExprMutator, mutator
 from ..op import call_builtin_with_ctx, get_op
 from ..op.builtin import vm
-from ..struct_info import TupleStructInfo
+from ..struct_info import ObjectStructInfo, TupleStructInfo
 from .graph_pass import graph_pass
 
 __all__ = ["LowerRuntimeBuiltin", "VMBuiltinLower"]
@@ -48,11 +48,20 @@ def _alloc_storage(call: Call) -> Call:
     return vm.alloc_storage(size, device, dtype, scope)
 
 
+def _view(call: Call) -> Call:
+    left_out = [isinstance(arg, Tuple) and not len(arg.fields) for arg in call.args]
+    nothing = Call(get_op("null_value"), [], None, (), ObjectStructInfo())
+    args = [nothing if out else arg for out, arg in zip(left_out, call.args)]
+    return Call(ExternFunc("runtime.TVMArrayCreateView"), args, None, [call.struct_info])
+
+
 _LOWERED: dict[str, Callable[[Call], Call]] = {
     "memory.alloc_storage": _alloc_storage,
     "memory.alloc_tensor": lambda call: vm.alloc_tensor(*call.args),
     "memory.kill_storage": lambda call: vm.kill_object(call.args[0]),
     "memory.kill_tensor": lambda call: vm.kill_object(call.args[0]),
+    "memory.view": _view,
+    "memory.ensure_zero_offset": _packed("ensure_zero_offset"),
     "reshape": _packed("reshape"),
     "shape_of": _packed("shape_of"),
     "tensor_to_shape": _packed("tensor_to_shape"),

@@ -15,6 +15,7 @@ import tvm
 from tvm import error, tir
 from tvm.ir import IRModule
 from tvm.runtime import NDArray
+from tvm.runtime.params import named_arrays
 from tvm.target import Target
 from tvm.transform import Sequential
 
@@ -68,10 +69,7 @@ def MetaScheduleTuneIRMod(
     ValueError : there is no current target, or nothing to tune.
     """
     tune, target = _search("MetaScheduleTuneIRMod")
-    values = {
-        name: value if isinstance(value, NDArray) else tvm.nd.array(value)
-        for name, value in params.items()
-    }
+    values = named_arrays(params)
     names = None if op_names is None else list(op_names)
     tune(mod, values, target, work_dir, max_trials_global, max_trials_per_task, names)
     return mod

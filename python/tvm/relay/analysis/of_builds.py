@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm._ffi
-from tvm import nd
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.runtime import NDArray
+from tvm.runtime.params import named_arrays
 
 from ..expr import Function
 
@@ -58,10 +58,6 @@ def get_calibration_data(
     """
     result: dict[GlobalVar, dict[str, list[NDArray]]] = {}
     run = tvm._ffi.get_global_func("relay.analysis.GetCalibrationData")
-    given = {
-        name: value if isinstance(value, NDArray) else nd.array(value)
-        for name, value in data.items()
-    }
-    for name, (inputs, outputs) in run(mod, given).items():
+    for name, (inputs, outputs) in run(mod, named_arrays(data)).items():
         result[mod.get_global_var(str(name))] = {"inputs": list(inputs), "outputs": list(outputs)}
     return result

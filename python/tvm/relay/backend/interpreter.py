@@ -359,11 +359,18 @@ def _nested(leaves: list[Any], type_: Any) -> Any:
 _USE_RECORDS = "relay.backend.use_auto_scheduler"
 
 
-def relax_graph(func: Function, mod: IRModule | None = None, name: str = "main") -> IRModule:
-    """A function, whose types are known and which is a graph, as a module of relax."""
+def relax_graph(
+    func: Function, mod: IRModule | None = None, name: str = "main", target: Target | None = None
+) -> IRModule:
+    """A function, whose types are known and which is a graph, as a module of relax.
+
+    Parameters
+    ----------
+    target : see `to_relax`.
+    """
     params, body = _flat_params(func)
     same = all(a.same_as(b) for a, b in zip(params, func.params))
-    return to_relax(func if same else Function(params, body), mod, name)
+    return to_relax(func if same else Function(params, body), mod, name, target)
 
 
 def compile_graph(
@@ -395,7 +402,7 @@ def compile_graph(
             found = around(group) if callable(around) else around.get(group.key)
         return found
 
-    graph = relax_graph(func, mod, name)
+    graph = relax_graph(func, mod, name, target)
     executable = relax.build(graph, target, schedule_of)
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)

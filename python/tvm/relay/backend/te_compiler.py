@@ -6,17 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import relax, te, topi
-from tvm.driver import lower
+from tvm.driver import build, lower
 from tvm.ir import GlobalVar, IRModule, structural_equal, structural_hash
 from tvm.relax.te_lowering import TEFunction, function_to_te
+from tvm.runtime import PackedFunc
 from tvm.target import Target
 from tvm.tir import PrimFunc
 
 from .. import transform
 from ..expr import Function
+from .implementations import get_valid_implementations, select_implementation
 from .to_relax import to_relax
 
-__all__ = ["CachedFunc", "TECompiler", "get", "lower_to_primfunc"]
+__all__ = [
+    "CachedFunc",
+    "TECompiler",
+    "get",
+    "get_valid_implementations",
+    "lower_to_primfunc",
+    "select_implementation",
+]
 
 
 def _tensors_of(relay_func: Function) -> TEFunction:
@@ -94,6 +103,20 @@ class TECompiler:
         )
         place.append((source_func, kernel))
         return kernel
+
+    def jit(self, source_func: Function, target: Any = None) -> PackedFunc:
+        """The function compiled: of its arguments and then arrays for the results.
+
+        Parameters
+        ----------
+        target : by default the current one, or llvm.
+
+        Raises
+        ------
+        TypeError, ValueError : as `lower`.
+        """
+        kernel = self.lower(source_func, target or Target.current() or "llvm")
+        return build(kernel.funcs, target=kernel.target)[str(kernel.prim_fn_var.name_hint)]
 
     def items(self) -> list[tuple[Function, CachedFunc]]:
         """Functions that were asked for, with their kernels."""

@@ -6,14 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import error, relax, te
+from tvm.driver import schedule_to_module
 from tvm.ir import GlobalVar, IRModule, Op, RelayExpr, TensorType, TupleType
+from tvm.relax.struct_info import static_shape
+from tvm.target import Target
 
 from ..expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from ..expr_functor import ExprFunctor, ExprVisitor
+from ..op.implementation import own_strategy
 from ..op.registry import find_row, settings_of, struct_info_of
 from ..ty import is_dynamic
+from .implementations import select_implementation
 
 __all__ = ["is_graph", "to_relax"]
+
+
+# Attributes of operators that say what programs' own compute.
+_COMPUTATIONS = ("FTVMCompute", "FTVMStrategy")
 
 
 class _GraphCheck(ExprVisitor):
@@ -62,7 +71,7 @@ class _GraphCheck(ExprVisitor):
         elif isinstance(call.op, Op):
             row = find_row(call.op)
             known = row is not None and (row.lower is not None or row.written is not None)
-            if not known and call.op.get_attr("FTVMCompute") is None:
+            if not known and not any(call.op.has_attr(key) for key in _COMPUTATIONS):
                 self.fits = False
             if known and row is not None and row.host is not None and row.compute is None:
                 self.fits &= all(isinstance(a, Constant) for a in call.args[1:])
@@ -102,10 +111,13 @@ def is_graph(func: Function, mod: IRModule | None = None) -> bool:
 
 
 class _Translator(ExprFunctor):
-    def __init__(self, builder: relax.BlockBuilder, mod: IRModule | None) -> None:
+    def __init__(
+        self, builder: relax.BlockBuilder, mod: IRModule | None, target: Target | None
+    ) -> None:
         super().__init__()
         self._builder = builder
         self._mod = mod
+        self._target = target
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
         if isinstance(expr, Call):
@@ -140,13 +152,16 @@ class _Translator(ExprFunctor):
     def visit_call(self, call: Call) -> Any:
         row = find_row(call.op)
         args = [self.visit(arg) for arg in call.args]
+        target = self._target
+        if target is not None and isinstance(call.op, Op) and own_strategy(call.op, target):
+            return self._scheduled_operator(call, args, target)
         if row is not None and row.written is not None and row.lower is None:
             return self.visit(row.written(call))
         if isinstance(call.op, (Function, GlobalVar)):
             func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op
             if _foreign(func) is not None:
                 return self._foreign_call(func, call, args)
-            inner = _Translator(self._builder, self._mod)
+            inner = _Translator(self._builder, self._mod, self._target)
             inner.memo_map.update(zip(func.params, args))
             return inner.visit(func.body)
         if row is None:
@@ -170,22 +185,68 @@ class _Translator(ExprFunctor):
 
     def _user_operator(self, call: Call, args: Sequence[Any]) -> Any:
         """An operator that a user registered with a te computation."""
-        compute = call.op.get_attr("FTVMCompute")
-        if compute is None:
-            raise error.ValueError(
-                f"relay: operator '{call.op.name}' has no computation; give one with "
-                "relay.op.register_compute"
-            )
 
-        def run(*tensors: te.Tensor) -> Any:
-            results = list(compute(call.attrs, list(tensors), call.checked_type_))
+        def run(*operands: Any) -> Any:
+            target = self._target or Target.current() or Target("llvm")
+            _, results = select_implementation(
+                call.op, call.attrs, _leaves(operands), call.checked_type_, target, False
+            )
             return results[0] if len(results) == 1 else results
 
-        return self._builder.emit_te(run, *args)
+        name = str(call.op.name).rsplit(".", 1)[-1]
+        return self._builder.emit_te(run, *args, primfunc_name_hint=name)
+
+    def _scheduled_operator(self, call: Call, args: Sequence[Any], target: Target) -> Any:
+        """An operator whose kernel is that of a strategy, under its schedule."""
+        values = _flat(relax.Tuple(list(args))).fields
+        infos = [value.struct_info for value in values]
+        if any(isinstance(info, relax.TupleStructInfo) for info in infos):
+            values = [leaf for value in values for leaf in self._fields_of(value)]
+            infos = [value.struct_info for value in values]
+        inputs = [
+            te.placeholder(static_shape(info), str(info.dtype), f"p{k}")
+            for k, info in enumerate(infos)
+        ]
+        implementation, outputs = select_implementation(
+            call.op, call.attrs, inputs, call.checked_type_, target
+        )
+        schedule = implementation.schedule(call.attrs, outputs, target)
+        name = str(call.op.name).rsplit(".", 1)[-1]
+        func = schedule_to_module(schedule, [*inputs, *outputs], name=name)[name]
+        kernel = self._builder.add_func(func, name)
+        results = struct_info_of(call.checked_type_)
+        given = list(results.fields) if isinstance(results, relax.TupleStructInfo) else results
+        return self._builder.emit(relax.call_tir(kernel, relax.Tuple(values), given))
+
+    def _fields_of(self, value: Any) -> list[Any]:
+        """A value as tensors: itself, or the fields of a tuple."""
+        if not isinstance(value.struct_info, relax.TupleStructInfo):
+            return [value]
+        return [
+            leaf
+            for k in range(len(value.struct_info.fields))
+            for leaf in self._fields_of(self._builder.emit(relax.TupleGetItem(value, k)))
+        ]
 
 
-def to_relax(func: Function, mod: IRModule | None = None, name: str = "main") -> IRModule:
+def _leaves(operands: Sequence[Any]) -> list[te.Tensor]:
+    """Tensors of operands, of which some are lists."""
+    return [
+        leaf
+        for operand in operands
+        for leaf in ([operand] if isinstance(operand, te.Tensor) else _leaves(operand))
+    ]
+
+
+def to_relax(
+    func: Function, mod: IRModule | None = None, name: str = "main", target: Target | None = None
+) -> IRModule:
     """A module of relax with a relay function, whose types are known and which is a graph.
+
+    Parameters
+    ----------
+    target : operators for which a program registered a strategy become its kernels for it. Without
+        one they are computed as the library does, and only others as their strategies say.
 
     Raises
     ------
@@ -195,7 +256,7 @@ def to_relax(func: Function, mod: IRModule | None = None, name: str = "main") ->
     params = [relax.Var(str(p.name_hint), struct_info_of(p.checked_type_)) for p in func.params]
     with builder.function(name, params):
         with builder.dataflow():
-            translator = _Translator(builder, mod)
+            translator = _Translator(builder, mod, target)
             translator.memo_map.update(zip(func.params, params))
             result = builder.emit_output(_flat(translator.visit(func.body)))
         builder.emit_func_output(result)

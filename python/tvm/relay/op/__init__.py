@@ -10,7 +10,10 @@ from . import type_relations as type_relations
 from .debugging import debug
 from .elementwise import *
 from .op import (
+    OpImplementation,
     OpPattern,
+    OpSpecialization,
+    OpStrategy,
     get,
     register,
     register_alter_op_layout,
@@ -24,11 +27,16 @@ from .op import (
     register_mixed_precision_conversion,
     register_pattern,
     register_reduce_schedule,
+    register_schedule,
+    register_stateful,
+    register_strategy,
 )
 from .reduce import *
 from .reshaping import *
 from .selection import *
 from .signal import *
+
+from . import strategy  # isort: skip - strategies are of operators that are there
 
 __all__ = [
     name
@@ -43,6 +51,7 @@ __all__ = [
         "shapes",
         "debugging",
         "elementwise",
+        "implementation",
         "reduce",
         "reshaping",
         "selection",

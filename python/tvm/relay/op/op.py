@@ -6,15 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
+from tvm import error
 from tvm.ir import Op, RelayExpr, register_op_attr
 
 from ..expr import Call
+from .implementation import OpImplementation, OpSpecialization, OpStrategy, Strategy
 from .registry import OpPattern
 
 __all__ = [
     "IntegerForm",
     "integer_forms",
+    "OpImplementation",
     "OpPattern",
+    "OpSpecialization",
+    "OpStrategy",
     "get",
     "register",
     "register_alter_op_layout",
@@ -29,6 +34,9 @@ __all__ = [
     "register_pattern",
     "register_qnn_legalize",
     "register_reduce_schedule",
+    "register_schedule",
+    "register_stateful",
+    "register_strategy",
 ]
 
 
@@ -150,6 +158,70 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
         return function
 
     return enter if compute is None else enter(compute)
+
+
+def register_strategy(op_name: str, fstrategy: Strategy | None = None, level: int = 10) -> Any:
+    """How an operator is computed and scheduled, for programs built from now on; also a decorator.
+
+    Parameters
+    ----------
+    fstrategy : gets the attributes, the operands as tensors (those of tuples one after the other),
+        the type of the result and the target, and returns an :class:`OpStrategy`. One made by
+        `tvm.target.generic_func` has versions by target.
+
+    An operator of the library is then computed by the implementation of the highest level, in a
+    kernel of its own; for targets where the version that counts is the library's, nothing changes.
+
+    Raises
+    ------
+    TypeError : `fstrategy` is no function.
+    """
+
+    def enter(function: Strategy) -> Strategy:
+        if not callable(function):
+            raise error.TypeError(
+                f"register_strategy('{op_name}'): a strategy is a function, got {function!r}"
+            )
+        register_op_attr(op_name, "FTVMStrategy", function, level)
+        return function
+
+    return enter if fstrategy is None else enter(fstrategy)
+
+
+def register_schedule(op_name: str, schedule: Any = None, level: int = 10) -> Any:
+    """How an operator with a computation of its own is scheduled; also a decorator.
+
+    Parameters
+    ----------
+    schedule : gets the attributes, the results as tensors and the target, and returns a
+        `te.Schedule`; see :func:`register_compute`.
+    """
+
+    def enter(function: Any) -> Any:
+        def strategy(attrs: Any, inputs: Any, out_type: Any, target: Any) -> OpStrategy:
+            made = OpStrategy()
+            made.add_implementation(_registered_compute(op_name), function, f"{op_name}.schedule")
+            return made
+
+        register_strategy(op_name, strategy, level)
+        return function
+
+    return enter if schedule is None else enter(schedule)
+
+
+def _registered_compute(op_name: str) -> Any:
+    compute = get(op_name).get_attr("FTVMCompute")
+    if compute is None:
+        raise error.ValueError(
+            f"relay: operator '{op_name}' has a schedule, but no computation; give one with "
+            "relay.op.register_compute"
+        )
+    return compute
+
+
+def register_stateful(op_name: str, stateful: bool, level: int = 10) -> Any:
+    """Whether calls of an operator change more than their results, so that none is left out."""
+    return register_op_attr(op_name, "TOpIsStateful", bool(stateful), level)
 
 
 IntegerForm = Callable[[Call, dict[RelayExpr, Any]], Sequence[Any]]

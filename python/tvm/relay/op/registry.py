@@ -31,6 +31,7 @@ __all__ = [
     "make",
     "row_of",
     "settings_of",
+    "settings_of_attrs",
     "struct_info_of",
     "type_of_info",
 ]
@@ -278,9 +279,12 @@ def make(name: str, args: Sequence[Any], /, **settings: Any) -> Call:
 
 def settings_of(call: Call) -> dict[str, Any]:
     """Settings of a call as plain Python values; lists become tuples."""
-    if call.attrs is None:
-        return {}
-    return {str(key): plain(value) for key, value in call.attrs.items()}
+    return settings_of_attrs(call.attrs)
+
+
+def settings_of_attrs(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes of a call as plain Python values; lists become tuples."""
+    return {str(key): plain(value) for key, value in (attrs or {}).items()}
 
 
 def plain(value: Any) -> Any:

@@ -5,48 +5,57 @@ from __future__ import annotations
 from tvm.ir import IRModule, RelayExpr
 from tvm.ir.transform import Pass
 
-from ..expr import Call, Function
-from ..expr_functor import ExprMutator, ExprVisitor
+from ..adt import Match
+from ..expr import Call, Function, If, Let
+from ..expr_functor import ExprMutator, computed_first
 from .base import expression_pass
 from .regions import Regions, compiler_of, mark_of
 
 __all__ = ["MergeCompilerRegions"]
 
 
-class _Order(ExprVisitor):
-    """Everything that is used by each expression, branches too, operands first."""
+def _used_by(expr: RelayExpr) -> list[RelayExpr]:
+    """What an expression is made of, branches too."""
+    if isinstance(expr, Function):
+        return [*expr.params, expr.body]
+    if isinstance(expr, Let):
+        return [expr.var, expr.value, expr.body]
+    if isinstance(expr, If):
+        return [expr.cond, expr.true_branch, expr.false_branch]
+    if isinstance(expr, Match):
+        return [expr.data, *(clause.rhs for clause in expr.clauses)]
+    return computed_first(expr)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.uses: dict[RelayExpr, list[RelayExpr]] = {}
-        self._open: list[list[RelayExpr]] = [[]]
 
-    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
-        return []
-
-    def visit(self, expr: RelayExpr) -> None:
-        self._open[-1].append(expr)
-        super().visit(expr)
-
-    def dispatch(self, expr: RelayExpr) -> None:
-        self._open.append([])
-        super().dispatch(expr)
-        self.uses[expr] = self._open.pop()
+def _uses(func: Function) -> dict[RelayExpr, list[RelayExpr]]:
+    """What each expression uses, branches too, in an order in which that comes before it."""
+    found: dict[RelayExpr, list[RelayExpr]] = {}
+    pending: list[tuple[RelayExpr, bool]] = [(func, False)]
+    while pending:
+        expr, ready = pending.pop()
+        if expr in found:
+            continue
+        used = _used_by(expr)
+        if ready or not used:
+            found[expr] = used
+        else:
+            pending.append((expr, True))
+            pending.extend((part, False) for part in reversed(used))
+    return found
 
 
 class _Merged:
     """The regions of a function, joined as far as it goes."""
 
     def __init__(self, func: Function) -> None:
-        order = _Order()
-        order.visit(func)
+        uses = _uses(func)
         self._regions = Regions(func.body, default=True)
         self._next: dict[RelayExpr, set[RelayExpr]] = {}
-        for expr, used in order.uses.items():
+        for expr, used in uses.items():
             if not mark_of(expr):
                 targets = {self._node(u) for u in used}
                 self._next.setdefault(self._node(expr), set()).update(targets)
-        for user, used in order.uses.items():
+        for user, used in uses.items():
             for begin in used:
                 if mark_of(begin) == "compiler_begin" and mark_of(begin.args[0]) == "compiler_end":
                     self._try(begin, begin.args[0].args[0], user)

@@ -276,7 +276,8 @@ class _Evaluator:
             operands.append(arg.expr if whole is None else whole)
         call = Call(expr.op, operands, expr.attrs)
         if args and all(_as_constant(arg) is not None for arg in args):
-            folded = FoldConstantExpr(call, self._mod)
+            # The call names no functions, so those of the module need not be looked at.
+            folded = FoldConstantExpr(call, IRModule())
             if isinstance(folded, Constant):
                 return _Value(folded, folded)
             if isinstance(folded, Tuple) and all(isinstance(f, Constant) for f in folded.fields):

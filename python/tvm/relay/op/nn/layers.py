@@ -252,12 +252,12 @@ def _dense_compute(x: Any, w: Any, units: Any, out_dtype: str) -> Any:
     return _MATMUL(x, w, transpose_a=False, transpose_b=True, out_dtype=out_dtype)
 
 
-def _dense_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
+def _dense_types(where: str, types: Sequence[Type], s: Mapping[str, Any]) -> Type:
     settings = {"transpose_a": False, "transpose_b": True, "out_dtype": s["out_dtype"]}
-    result = _matmul_types("relay.nn.dense", types, settings)
+    result = _matmul_types(where, types, settings)
     units = extent_number(types[1].shape[0])
     if s["units"] is not None and units not in (None, s["units"]):
-        raise error.ValueError(f"relay.nn.dense: units={s['units']}, the weights have {units}")
+        raise error.ValueError(f"{where}: units={s['units']}, the weights have {units}")
     return result
 
 
@@ -267,7 +267,7 @@ define(
     _dense_compute,
     _HEAVY,
     settings={"units": None, "out_dtype": ""},
-    rule=_dense_rule,
+    rule=lambda t, s, a: _dense_types("relay.nn.dense", t, s),
     fill=_dense_fill,
     lower=_dense_lower,
     num_inputs=2,
@@ -308,15 +308,12 @@ def dense(
 
 def _dense_pack_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
     where = "relay.nn.contrib_dense_pack"
-    data, weight = tensor(where, types[0]), tensor(where, types[1], "the weight")
+    weight = tensor(where, types[1], "the second operand")
     blocks = tir.bijective_layout("NC", s["weight_layout"])
     if blocks is None:
         raise error.ValueError(f"{where}: weight_layout {s['weight_layout']!r} is none of N and C")
-    rows = blocks.backward_shape(weight.shape)
-    _check_inner(where, data.shape[-1], rows[1])
-    if s["units"] is not None and extent_number(rows[0]) not in (None, s["units"]):
-        raise error.ValueError(f"{where}: units={s['units']}, the weights have {rows[0]}")
-    return TensorType([*data.shape[:-1], rows[0]], s["out_dtype"] or str(data.dtype))
+    rows = TensorType(blocks.backward_shape(weight.shape), str(weight.dtype))
+    return _dense_types(where, [types[0], rows], s)
 
 
 def _unpacked_dense(call: Call) -> RelayExpr:
