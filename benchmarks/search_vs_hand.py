@@ -148,6 +148,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--rounds", type=int, default=20, help="bursts a program is timed in")
     parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument(
+        "--mcpu", default="", help="make code for this processor, as znver3 for registers of 256 bits"
+    )
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
     if os.environ.get("TVM_NUM_THREADS") != str(options.threads):
@@ -156,7 +159,8 @@ def main() -> int:
         return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
     import tvm
 
-    target = tvm.target.Target(f"llvm -num-cores={options.threads}")
+    processor = f" -mcpu={options.mcpu}" if options.mcpu else ""
+    target = tvm.target.Target(f"llvm{processor} -num-cores={options.threads}")
     print(f"{'row':<24}{'hand us':>10}{f'after {FEW}':>10}{f'after {options.trials}':>10}  hand")
     rows = []
     for case in CASES:

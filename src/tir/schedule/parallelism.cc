@@ -313,8 +313,8 @@ class ParallelismCheck {
   /*!
    * \brief Blocks of threads pass no values on, in whatever memory.
    *
-   * What threads of one block pass on lies in shared memory in the end, but schedules say so step by
-   * step: how a block reads what threads have is checked when it is lowered.
+   * What threads of one block pass on lies in shared memory in the end, but schedules say so step
+   * by step: how a block reads what threads have is checked when it is lowered.
    */
   void CheckSharing(Id kernel, const Flow& flow) {
     std::string scope = ScopeOf(flow.buffer);

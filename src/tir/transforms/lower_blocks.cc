@@ -344,6 +344,8 @@ Array<Pass> LowerBlockPasses(const IRModule& mod) {
     if (!blocks.Has(request)) return;
     passes.push_back(runtime::Registry::Require(std::string("tir.transform.") + pass)());
   };
+  // A copy and what it goes through are two statements only if no loop of threads is around both.
+  on_request("tir.manifest_shared_memory_local_stage", "LiftThreadBinding");
   on_request("tir.manifest_shared_memory_local_stage", "ManifestSharedMemoryLocalStage");
   passes.push_back(CompactBufferAllocation());
   on_request("auto_copy", "LowerAutoCopy");

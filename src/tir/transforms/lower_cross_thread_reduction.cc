@@ -368,7 +368,8 @@ class CrossThreadLowerer final : public StmtMutator {
                        [](const BufferStore& result) { return result->buffer.scope() != "local"; });
   }
 
-  /*! \brief Refuse a sum in memory that threads share, to which all of an axis would add at once. */
+  /*! \brief Refuse a sum in memory that threads share, to which all of an axis would add at once.
+   */
   void CheckIdle(const BlockRealizeNode* op) const {
     const auto* store = op->block->body.as<BufferStoreNode>();
     if (idle_.empty() || store == nullptr || !is_one(op->predicate)) return;
@@ -379,8 +380,9 @@ class CrossThreadLowerer final : public StmtMutator {
       const auto* load = node.as<BufferLoadNode>();
       adds |= load != nullptr && load->buffer.same_as(store->buffer);
     });
-    const bool reduces = std::any_of(op->block->iter_vars.begin(), op->block->iter_vars.end(),
-                                     [](const IterVar& iv) { return iv->iter_type == kCommReduce; });
+    const bool reduces =
+        std::any_of(op->block->iter_vars.begin(), op->block->iter_vars.end(),
+                    [](const IterVar& iv) { return iv->iter_type == kCommReduce; });
     TVM_CHECK(!adds || !reduces || !shared, ValueError)
         << "LowerCrossThreadReduction: block " << op->block->name_hint << " is in a kernel with "
         << *idle_.begin() << " but not under such a loop, so all these threads would add to "
@@ -552,8 +554,8 @@ class CrossThreadLowerer final : public StmtMutator {
     node->name_hint = node->name_hint + "_in_thread";
     node->init = Stmt();
     node->body = Substitute(ResultReplacer(step, partial)(node->body), iters.renamed);
-    Stmt body = BlockReplacer(op, BlockRealize(iters.values, op->predicate, Renamed(block, iters)))(
-        inner);
+    Stmt body =
+        BlockReplacer(op, BlockRealize(iters.values, op->predicate, Renamed(block, iters)))(inner);
     for (size_t i = serial.size(); i-- > 0;) body = WithBody(serial[i], body);
     return body;
   }

@@ -123,6 +123,7 @@ class _Lifter(StmtExprMutator):
         )
 
 
+@tvm._ffi.register_func("tir.transform.LiftThreadBinding")
 def LiftThreadBinding() -> Pass:
     """Bind each thread axis of a kernel once, in the innermost loop around all loops over it.
 
