@@ -128,12 +128,14 @@ class ParallelismCheck {
         StartsWith(loop.thread_tag(), "threadIdx") || StartsWith(loop.thread_tag(), "vthread");
     for (const Buffer& buffer : WrittenBy(tree_, block)) {
       std::string why = "all cores see it; compute the block outside of the loop";
-      if (!tree_.IsParam(buffer)) {
-        why = SharedByIterations(id, block, buffer);
-      } else if (by_threads && KindOf(tree_, block) == BlockKind::kComplete &&
-                 (HasLoops(block) || ReadsShared(block))) {
-        // A copy that the threads of a block make together, each of them all of it.
+      // A copy that the threads of a block make together, each of them all of it.
+      bool together = by_threads && ScopeOf(buffer) == "global" &&
+                      KindOf(tree_, block) == BlockKind::kComplete &&
+                      (HasLoops(block) || ReadsShared(block));
+      if (together) {
         why = "";
+      } else if (!tree_.IsParam(buffer)) {
+        why = SharedByIterations(id, block, buffer);
       }
       TVM_CHECK(why.empty(), ScheduleError)
           << "loop " << loop.name() << " cannot be " << MarkOf(loop)

@@ -558,3 +558,33 @@ def test_a_layout_that_tiles_do_not_fill_is_filled_whole():
     i, _ = sch.get_loops(c)
     sch.compute_at(copy, i)
     check(sch, func, lambda a: a + 1)
+
+
+def test_all_threads_read_what_all_of_them_wrote_before_their_loops_are_split():
+    """As tensor core schedules of TVM's users store a tile: its copy out of shared memory is under
+    the loop of warps while it is each warp's copy of all, and shared out among threads then."""
+    A = te.placeholder((128, 128), name="A")
+    B = te.compute((128, 128), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((128, 128), lambda i, j: B[i, j] * 2.0, name="C")
+    D = te.compute((128, 128), lambda i, j: C[i, j] - 1.0, name="D")
+    func = te.create_prim_func([A, D])
+    sch = tir.Schedule(func)
+    i, j = sch.get_loops("B")
+    i_0, i_1 = sch.split(i, [4, None])
+    j_0, j_1 = sch.split(j, [4, None])
+    sch.reorder(j_0, i_0, i_1, j_1)
+    warps = sch.fuse(j_0, i_0)
+    block = sch.add_unit_loop(warps)
+    sch.bind(block, "blockIdx.x")
+    sch.bind(warps, "threadIdx.y")
+    sch.set_scope("B", 0, "shared")
+    sch.reverse_compute_at("C", warps)
+    rows = sch.fuse(*sch.get_loops("C")[2:])
+    _, warp, lane = sch.split(rows, [None, 16, 32])
+    sch.bind(warp, "threadIdx.y")
+    sch.bind(lane, "threadIdx.x")
+    last = sch.fuse(*sch.get_loops("D"))
+    outer, inner = sch.split(last, [None, 64])
+    sch.bind(outer, "blockIdx.x")
+    sch.bind(inner, "threadIdx.x")
+    check(sch, func, lambda a: a * 2.0 + 1.0, target=tvm.target.emulated("cuda"))
