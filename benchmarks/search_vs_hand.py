@@ -149,7 +149,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20, help="bursts a program is timed in")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument(
-        "--mcpu", default="", help="make code for this processor, as znver3 for registers of 256 bits"
+        "--mcpu",
+        default="",
+        help="make code for this processor, as znver3 for registers of 256 bits",
     )
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
