@@ -131,6 +131,9 @@ def _number_like(value: Any, other: PrimExpr) -> Any:
         return const(value)
     if not _is_int(value) and not dtype.startswith(("float", "bfloat")):
         return const(value, "float32")
+    if dtype == "int32" and _is_int(value):
+        # Beyond 32 bits both become int64, as two expressions of these types do.
+        dtype = _default_dtype(int(value))
     return const(value, dtype)
 
 

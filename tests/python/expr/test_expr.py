@@ -78,6 +78,15 @@ def test_python_numbers_take_the_type_of_the_expression():
     assert str((I + 1.5).dtype) == "float32"
 
 
+def test_numbers_beyond_32_bits_make_both_sides_int64():
+    n = tir.Var("n", "int32")
+    assert (n + 2**31).dtype == "int64" and (n < -(2**40)).a.dtype == "int64"
+    assert (n + (2**31 - 1)).dtype == "int32"
+    assert bool(tir.const(7, "int32") < 2**32)
+    with pytest.raises(ValueError, match="does not fit int8"):
+        tir.Var("m", "int8") + 300
+
+
 def test_types_without_a_meeting_point_are_refused_by_name():
     with pytest.raises(TypeError, match=r"no common type of a .*bfloat16.* and b .*float16"):
         tir.Var("a", "bfloat16") + tir.Var("b", "float16")
