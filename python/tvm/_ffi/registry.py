@@ -112,7 +112,8 @@ def _load_package_of(name: str) -> bool:
         try:
             importlib.import_module(package)
         except ModuleNotFoundError as missing:
-            if missing.name is None or not package.startswith(missing.name):
+            # Without a name it is a hint about a name of another version.
+            if missing.name is not None and not package.startswith(missing.name):
                 raise
             parts.pop()
         else:

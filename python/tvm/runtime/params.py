@@ -21,7 +21,15 @@ __all__ = [
 
 
 def named_arrays(params: Mapping[str, Any] | None) -> dict[str, NDArray]:
-    """Values by name as arrays of the runtime; NumPy's arrays and numbers are copied."""
+    """Values by name as arrays of the runtime; NumPy's arrays and numbers are copied.
+
+    Raises
+    ------
+    ValueError : a value is None.
+    """
+    for name, value in (params or {}).items():
+        if value is None:
+            raise ValueError(f'parameters: "{name}" is None')
     return {
         name: value if isinstance(value, NDArray) else array(value)
         for name, value in (params or {}).items()

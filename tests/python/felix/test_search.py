@@ -153,8 +153,17 @@ def test_a_task_that_has_been_measured_completely_is_not_measured_again():
             if not infos:
                 break
         assert not infos
-    widths = sorted(info.config["sp_0_0"] for info in search.measured.values())
-    assert widths == [1, 2, 3, 4, 6, 8, 12, 24]
+    widths = {
+        sketch: sorted(
+            info.config["sp_0_0"] for info in search.measured.values() if info.sketch == sketch
+        )
+        for sketch in range(2)
+    }
+    # In rows, and in one row of all 96 elements.
+    assert widths == {
+        0: [1, 2, 3, 4, 6, 8, 12, 24],
+        1: [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96],
+    }
 
 
 def test_configuration_to_state_to_configuration_is_the_identity(task):

@@ -356,11 +356,13 @@ class ReadsInPlace final : public tir::ExprVisitor {
  *        same place of its operands and from single ones, so that its rows are one long row.
  */
 bool IsOneRow(const State& state, const te::Operation& op) {
-  std::unordered_set<const Object*> inlined;
+  std::unordered_set<const Object*> inlined, given;
   for (const Stage& stage : state->stages) {
     if (stage->compute_at == ComputeAtKind::kInlined) inlined.insert(stage->op.get());
+    if (stage->op_type == StageKind::kPlaceholder) given.insert(stage->op.get());
   }
   std::vector<te::Operation> open = {op};
+  std::unordered_set<const Object*> seen;
   while (!open.empty()) {
     const te::Operation next = open.back();
     open.pop_back();
@@ -369,25 +371,26 @@ bool IsOneRow(const State& state, const te::Operation& op) {
     const ReadsInPlace reads(compute);
     if (reads.elsewhere) return false;
     for (const te::Operation& producer : reads.producers) {
-      // Each is looked at once.
-      if (inlined.erase(producer.get()) != 0) open.push_back(producer);
+      if (given.count(producer.get())) continue;
+      // How long rows of a buffer between stages are follows from knobs before it is computed.
+      if (!inlined.count(producer.get())) return false;
+      if (seen.insert(producer.get()).second) open.push_back(producer);
     }
   }
   return true;
 }
 
 /*!
- * \brief The stages of plain loops in each of which all rows are one, see `IsOneRow`: a loop around
- *        rows would begin them one by one, and the arithmetic of a row's end waits for nothing.
+ * \brief The outputs of plain loops in each of which all rows are one, see `IsOneRow`: a loop
+ * around rows would begin them one by one, and the arithmetic of a row's end waits for nothing.
  */
 std::unordered_set<int> StagesOfOneRow(const SearchTask& task, const State& state) {
   std::unordered_set<int> found;
   for (int i = 0; i < static_cast<int>(state->stages.size()); ++i) {
     const Stage& stage = state->stages[i];
-    const auto* compute = stage->op.as<te::ComputeOpNode>();
-    if (compute == nullptr || stage->compute_at != ComputeAtKind::kRoot || IsTiled(stage) ||
-        HasReduceIter(stage) || stage->origin == StageOrigin::kCacheRead ||
-        NeedsMultiLevelTiling(task, state, i) || TiledStageHeldBy(task, state, i) >= 0) {
+    if (stage->op.as<te::ComputeOpNode>() == nullptr || !IsOutputStage(task, state, i) ||
+        IsTiled(stage) || HasReduceIter(stage) || NeedsMultiLevelTiling(task, state, i) ||
+        TiledStageHeldBy(task, state, i) >= 0) {
       continue;
     }
     const auto several = std::count_if(stage->iters.begin(), stage->iters.end(),
