@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../analysis/reduction_step.h"
+#include "../analysis/thread_memory.h"
 #include "pass_common.h"
 
 namespace tvm {
@@ -142,90 +143,6 @@ class ThreadFinder final : public StmtVisitor {
     }
     StmtVisitor::VisitStmt_(op);
   }
-};
-
-/*!
- * \brief Refuses blocks whose threads all read one element of what each of them has a part of, in
- *        memory of its own.
- */
-class PartsOfThreads final : public StmtExprVisitor {
- private:
-  using Tags = std::set<std::string>;
-  struct Read {
-    Buffer buffer;
-    std::string block;
-    Tags tags;
-  };
-
-  void VisitStmt_(const ForNode* op) final {
-    if (op->kind != ForKind::kThreadBinding) return StmtExprVisitor::VisitStmt_(op);
-    const std::string tag = op->thread_binding.value()->thread_tag;
-    if (IsThread(GetRef<For>(op)) && !is_one(op->extent)) feeds_[op->loop_var.get()] = {tag};
-    const bool kernel = !in_kernel_;
-    in_kernel_ = true;
-    StmtExprVisitor::VisitStmt_(op);
-    if (kernel) {
-      Check();
-      in_kernel_ = false;
-    }
-  }
-
-  void VisitStmt_(const BlockRealizeNode* op) final {
-    const BlockNode* outside = block_;
-    block_ = op->block.get();
-    for (size_t i = 0; i < op->iter_values.size(); ++i) {
-      feeds_[op->block->iter_vars[i]->var.get()] = TagsIn({op->iter_values[i]});
-    }
-    StmtExprVisitor::VisitStmt_(op);
-    block_ = outside;
-  }
-
-  void VisitStmt_(const BufferStoreNode* op) final {
-    if (in_kernel_ && op->buffer.scope() == "local") {
-      const Tags tags = TagsIn(op->indices);
-      parts_[op->buffer.get()].insert(tags.begin(), tags.end());
-    }
-    StmtExprVisitor::VisitStmt_(op);
-  }
-
-  void VisitExpr_(const BufferLoadNode* op) final {
-    if (in_kernel_ && block_ != nullptr && op->buffer.scope() == "local") {
-      reads_.push_back({op->buffer, block_->name_hint, TagsIn(op->indices)});
-    }
-    StmtExprVisitor::VisitExpr_(op);
-  }
-
-  Tags TagsIn(const Array<PrimExpr>& exprs) const {
-    Tags tags;
-    for (const PrimExpr& expr : exprs) {
-      PostOrderVisit(expr, [&](const ObjectRef& node) {
-        auto found = feeds_.find(node.get());
-        if (found != feeds_.end()) tags.insert(found->second.begin(), found->second.end());
-      });
-    }
-    return tags;
-  }
-
-  void Check() {
-    for (const Read& read : reads_) {
-      for (const std::string& tag : parts_[read.buffer.get()]) {
-        TVM_CHECK(read.tags.count(tag), ValueError)
-            << "LowerCrossThreadReduction: each thread of " << tag << " has a part of "
-            << read.buffer->name << " in memory of its own, and block " << read.block
-            << " reads the same element in all of them; give the buffer the scope \"shared\", or "
-               "bind a loop over the parts";
-      }
-    }
-    reads_.clear();
-    parts_.clear();
-  }
-
-  bool in_kernel_ = false;
-  const BlockNode* block_ = nullptr;
-  /*! \brief The thread axes that variables of loops and blocks depend on. */
-  std::map<const Object*, Tags> feeds_;
-  std::map<const BufferNode*, Tags> parts_;
-  std::vector<Read> reads_;
 };
 
 /*! \brief Puts another statement in the place of one block. */
@@ -627,7 +544,7 @@ namespace transform {
 
 Pass LowerCrossThreadReduction() {
   return BodyPass("tir.LowerCrossThreadReduction", [](const PrimFunc& func, const PassContext&) {
-    PartsOfThreads()(func->body);
+    CheckThreadMemory(func->body);
     CrossThreadLowerer lowerer;
     Stmt body = lowerer(func->body);
     if (lowerer.cells.empty()) return body;
