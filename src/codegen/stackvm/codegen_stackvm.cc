@@ -150,11 +150,30 @@ void CodeGenStackVM::AddFunction(const std::string& name, const PrimFunc& func) 
   function_ = nullptr;
 }
 
+namespace {
+
+/*! \brief Data pointers of the memory that a statement stores to. */
+std::unordered_set<const VarNode*> WrittenBy(const Stmt& body) {
+  std::unordered_set<const VarNode*> written;
+  PostOrderVisit(body, [&](const ObjectRef& node) {
+    if (const auto* store = node.as<BufferStoreNode>()) written.insert(store->buffer->data.get());
+    const auto* call = node.as<CallNode>();
+    if (call == nullptr || !call->op.same_as(builtin::tvm_store_matrix_sync())) return;
+    const auto* address = call->args[5].as<CallNode>();
+    if (address == nullptr || !address->op.same_as(builtin::address_of())) return;
+    written.insert(Downcast<BufferLoad>(address->args[0])->buffer->data.get());
+  });
+  return written;
+}
+
+}  // namespace
+
 void CodeGenStackVM::Compile(const PrimFunc& func) {
   top_ = function_->num_slots;
   vars_.clear();
   allocations_.clear();
   limits_.clear();
+  written_ = WrittenBy(func->body);
   pending_.clear();
   fragments_.clear();
   fragment_types_.clear();

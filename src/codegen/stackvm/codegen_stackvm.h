@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -154,7 +155,7 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
   /*! \brief Compute sizes that became known by the variables bound last. */
   void ComputeLimits(std::vector<const tir::BufferNode*>* computed);
   bool IsBound(const PrimExpr& expr) const;
-  uint8_t ScopeFlags(const std::string& scope) const;
+  uint8_t ScopeFlags(const tir::Buffer& buffer) const;
   Slot AddressOf(const tir::CallNode* op);
 
   ScalarType TypeOf(DataType dtype) const;
@@ -182,6 +183,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
   /*! \brief Sizes of memory that the function allocates, by data pointer. */
   std::unordered_map<const tir::VarNode*, Limit> allocations_;
   std::unordered_map<const tir::BufferNode*, Limit> limits_;
+  /*! \brief Memory that the function stores to: what is only read needs no watching. */
+  std::unordered_set<const tir::VarNode*> written_;
   /*! \brief Buffers in use whose size is not computed yet. */
   std::vector<tir::Buffer> pending_;
   struct FragmentShape {

@@ -239,7 +239,7 @@ void CodeGenStackVM::MoveFragment(const CallNode* op, bool store) {
     const Limit limit = LimitOf(buffer);
     list = {matrix.rows, matrix.columns, vars_.at(buffer->data.get()), limit.slot, limit.bytes};
     name = buffer->name;
-    flags |= ScopeFlags(buffer.scope());
+    flags |= ScopeFlags(buffer);
   }
   const int number = List(std::move(list));
   Instr& instr = Emit(store ? Opcode::kFragmentStore : Opcode::kFragmentLoad, dtype, pointer, index,

@@ -68,9 +68,11 @@ CodeGenStackVM::Limit CodeGenStackVM::LimitOf(const Buffer& buffer) {
   return limit;
 }
 
-uint8_t CodeGenStackVM::ScopeFlags(const std::string& scope) const {
+uint8_t CodeGenStackVM::ScopeFlags(const Buffer& buffer) const {
   if (!in_kernel() || program_.limits.check_races == 0) return 0;
-  switch (StorageRankOf(scope)) {
+  switch (StorageRankOf(buffer.scope())) {
+    case StorageRank::kGlobal:
+      return written_.count(buffer->data.get()) ? runtime::stackvm::kGlobalMemory : 0;
     case StorageRank::kShared:
       return runtime::stackvm::kSharedMemory;
     case StorageRank::kWarp:
@@ -125,7 +127,7 @@ void CodeGenStackVM::Access(Opcode contiguous, Opcode scattered, Slot value, Dat
   instr.type2 = place.index_type;
   instr.imm = limit.bytes;
   instr.index = BufferIndex(buffer->name, buffer->dtype);
-  instr.flags = ScopeFlags(buffer.scope());
+  instr.flags = ScopeFlags(buffer);
   // A place that may lie across vectors is taken element by element, as it is by CodeGenCUDA.
   if (in_kernel() && dtype.lanes() > 1 && !place.per_lane && place.multiple % dtype.lanes() == 0) {
     instr.flags |= runtime::stackvm::kAligned;

@@ -133,6 +133,8 @@ enum InstrFlag : uint8_t {
   kColumnMajor = 8,
   /*! \brief A fragment of float32 has operands of tensor cores, which round to tf32. */
   kRoundToTf32 = 16,
+  /*! \brief Memory of the device that the kernel writes: accesses are watched for races. */
+  kGlobalMemory = 32,
 };
 
 /*! \brief Where Allocate takes memory from. */

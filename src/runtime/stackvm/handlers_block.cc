@@ -56,6 +56,7 @@ const Instr* Barrier(Machine& m, const Instr* i) {
   if (static_cast<Scope>(i->imm) == Scope::kWarp) {
     ForEachWholeWarp(m, "the barrier of a warp",
                      [&](int warp, int, int) { m.shared.SyncWarp(warp); });
+    m.global.Sync();
     return i + 1;
   }
   if (m.mask.count != m.threads) {
@@ -67,6 +68,7 @@ const Instr* Barrier(Machine& m, const Instr* i) {
                              "differs between threads";
   }
   m.shared.SyncBlock();
+  m.global.Sync();
   return i + 1;
 }
 
@@ -175,6 +177,8 @@ const Instr* FragmentMove(Machine& m, const Instr* i) {
         const uint8_t* base =
             bounded ? m.At<uint8_t*>(static_cast<int>(list[kBase]), first) : nullptr;
         const bool watched = (i->flags & kSharedMemory) != 0 && m.program.limits.check_races;
+        const bool watched_by_all =
+            (i->flags & kGlobalMemory) != 0 && bounded && m.program.limits.check_races;
         for (int64_t row = 0; row < rows; ++row) {
           for (int64_t column = 0; column < columns; ++column) {
             const int64_t offset =
@@ -188,13 +192,20 @@ const Instr* FragmentMove(Machine& m, const Instr* i) {
               }
             }
             // Which thread of the warp touches which element is not specified: take the first.
+            const bool changes = kStore && std::memcmp(outer, inner, sizeof(M)) != 0;
             int other = -1;
-            if (watched && kStore) {
-              other = m.shared.OnWrite(first, outer, sizeof(M),
-                                       std::memcmp(outer, inner, sizeof(M)) != 0);
-            } else if (watched) {
-              other = m.shared.OnRead(first, outer, sizeof(M));
+            if (watched) {
+              other = kStore ? m.shared.OnWrite(first, outer, sizeof(M), changes)
+                             : m.shared.OnRead(first, outer, sizeof(M));
+            } else if (watched_by_all) {
+              other = kStore ? m.global.OnWrite(first, base, limit, sizeof(M), outer, sizeof(M),
+                                                changes)
+                             : m.global.OnRead(first, base, limit, sizeof(M), outer, sizeof(M));
             }
+            TVM_CHECK(other != GlobalMemory::kOtherBlock, ValueError)
+                << "stackvm: " << m.Where(first) << ": race on " << buffer << ": this warp "
+                << (kStore ? "stores" : "loads") << " a fragment over what another block of "
+                << "threads accessed; put the accesses into kernels of their own";
             TVM_CHECK(other == -1 || (other >= first && other < last), ValueError)
                 << "stackvm: " << m.Where(first) << ": race on " << buffer << ": this warp "
                 << (kStore ? "stores" : "loads") << " a fragment over what thread " << other

@@ -23,10 +23,26 @@ namespace {
                         << " since the last barrier; put a barrier between the accesses";
 }
 
+[[noreturn]] void FailGlobalRace(const Machine& m, const Instr* i, int thread, int64_t index,
+                                 int other, bool store) {
+  if (other != GlobalMemory::kOtherBlock) FailRace(m, i, thread, index, other, store);
+  TVM_FATAL(ValueError) << "stackvm: " << m.Where(thread) << ": race on "
+                        << m.program.buffers[i->index].name << "[" << index << "]: this thread "
+                        << (store ? "stores" : "loads") << " what another block of threads "
+                        << (store ? "loaded or stored" : "stored")
+                        << "; blocks of a launch run in any order, so put the accesses into "
+                           "kernels of their own";
+}
+
+/*! \brief Bytes that an access is bounded by. */
+inline int64_t LimitOf(const Machine& m, const Instr* i, int thread) {
+  return i->d < 0 ? i->imm : m.At<int64_t>(i->d, thread);
+}
+
 /*! \brief Address of an element, after all checks; `bytes` is what the access touches. */
 inline uint8_t* Check(const Machine& m, const Instr* i, int thread, int64_t index,
                       int element_bytes, int bytes) {
-  const int64_t limit = i->d < 0 ? i->imm : m.At<int64_t>(i->d, thread);
+  const int64_t limit = LimitOf(m, i, thread);
   uint8_t* base = m.At<uint8_t*>(i->b, thread);
   // As a number without sign, a negative offset is larger than every limit.
   const uint64_t offset = static_cast<uint64_t>(index) * static_cast<uint64_t>(element_bytes);
@@ -59,6 +75,11 @@ void ReadLanes(Machine& m, const Instr* i, int t, int64_t index, const uint8_t* 
     int other = m.shared.OnRead(t, address, sizeof(M) * lanes);
     if (other != -1) FailRace(m, i, t, index, other, false);
   }
+  if ((i->flags & kGlobalMemory) != 0 && m.program.limits.check_races) {
+    int other = m.global.OnRead(t, m.At<uint8_t*>(i->b, t), LimitOf(m, i, t), sizeof(M), address,
+                                sizeof(M) * lanes);
+    if (other != GlobalMemory::kNone) FailGlobalRace(m, i, t, index, other, false);
+  }
   for (int lane = 0; lane < lanes; ++lane) {
     M value;
     std::memcpy(&value, address + lane * sizeof(M), sizeof(M));
@@ -70,7 +91,8 @@ template <typename Lane>
 void WriteLanes(Machine& m, const Instr* i, int t, int64_t index, uint8_t* address,
                 const typename Lane::Register* values, int lanes) {
   using M = typename Lane::Memory;
-  bool watched = (i->flags & (kSharedMemory | kWarpMemory)) != 0 && m.program.limits.check_races;
+  const bool watched = (i->flags & (kSharedMemory | kWarpMemory | kGlobalMemory)) != 0 &&
+                       m.program.limits.check_races;
   bool changes = false;
   for (int lane = 0; lane < lanes; ++lane) {
     M value = Lane::ToMemory(values[lane]);
@@ -79,7 +101,11 @@ void WriteLanes(Machine& m, const Instr* i, int t, int64_t index, uint8_t* addre
     }
     std::memcpy(address + lane * sizeof(M), &value, sizeof(M));
   }
-  if (watched) {
+  if (watched && (i->flags & kGlobalMemory) != 0) {
+    int other = m.global.OnWrite(t, m.At<uint8_t*>(i->b, t), LimitOf(m, i, t), sizeof(M), address,
+                                 sizeof(M) * lanes, changes);
+    if (other != GlobalMemory::kNone) FailGlobalRace(m, i, t, index, other, true);
+  } else if (watched) {
     int other = m.shared.OnWrite(t, address, sizeof(M) * lanes, changes);
     if (other != -1) FailRace(m, i, t, index, other, true);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/stackvm/bytecode.h"
+#include "runtime/stackvm/global_memory.h"
 #include "runtime/stackvm/shared_memory.h"
 
 namespace tvm {
@@ -107,6 +108,7 @@ struct Machine {
   int warp_size = 32;
   int64_t dynamic_shared_bytes = -1;
   SharedMemory shared;
+  GlobalMemory global;
 
   // Of a host function.
   /*! \brief The function that CallPacked names. */
