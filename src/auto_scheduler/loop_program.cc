@@ -264,6 +264,7 @@ class Reader : public StmtExprVisitor {
           if (!buffer->data.same_as(op->node)) continue;
           const PrimExpr ahead = AsyncTripsAhead(op->body);
           realize.trips_ahead = cast(DataType::Int(64), ahead.defined() ? ahead : PrimExpr(1));
+          realize.is_async = ahead.defined();
         }
       }
       if (op->attr_key == tir::attr::storage_alignment) {
@@ -565,24 +566,30 @@ class Reader : public StmtExprVisitor {
   }
 
   void FindThreadSteps(AccessInfo* access) {
-    const auto thread = std::find_if(loops_.begin(), loops_.end(), [](const LoopRef& loop) {
-      return loop->thread_tag == "threadIdx.x";
-    });
-    if (thread == loops_.end()) return;
     Map<Var, PrimExpr> first;
     for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
-    // Lowering with numbers drops an axis of one thread.
-    const PrimExpr several =
-        analyzer().Simplify(LT(make_const((*thread)->extent.dtype(), 1), (*thread)->extent));
-    Map<Var, PrimExpr> second = first;
-    second.Set((*thread)->var, (*thread)->min + 1);
-    for (const PrimExpr& index : access->indices[0]) {
-      access->thread_steps.push_back(
-          Mentions(index, (*thread)->var.get())
-              ? Choose(several,
-                       analyzer().Simplify(Substitute(index, second) - Substitute(index, first)),
-                       make_zero(index.dtype()))
-              : make_zero(index.dtype()));
+    for (const char* tag : {"threadIdx.y", "threadIdx.x"}) {
+      const auto thread = std::find_if(loops_.begin(), loops_.end(), [tag](const LoopRef& loop) {
+        return loop->thread_tag == tag;
+      });
+      if (thread == loops_.end()) continue;
+      std::vector<PrimExpr>& steps = access->thread_steps;
+      if (steps.empty()) {
+        for (const PrimExpr& index : access->indices[0]) steps.push_back(make_zero(index.dtype()));
+      }
+      // Lowering with numbers drops an axis of one thread.
+      const PrimExpr several =
+          analyzer().Simplify(LT(make_const((*thread)->extent.dtype(), 1), (*thread)->extent));
+      Map<Var, PrimExpr> second = first;
+      second.Set((*thread)->var, (*thread)->min + 1);
+      for (size_t d = 0; d < steps.size(); ++d) {
+        const PrimExpr& index = access->indices[0][d];
+        const PrimExpr step =
+            Mentions(index, (*thread)->var.get())
+                ? analyzer().Simplify(Substitute(index, second) - Substitute(index, first))
+                : make_zero(index.dtype());
+        steps[d] = is_zero(step) && is_zero(steps[d]) ? steps[d] : Choose(several, step, steps[d]);
+      }
     }
   }
 

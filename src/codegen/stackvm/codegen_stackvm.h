@@ -146,6 +146,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
     int64_t multiple = 1;
   };
   Place PlaceOf(const tir::Buffer& buffer, const Array<PrimExpr>& indices);
+  /*! \brief A statement with an attribute of asynchronous copies; false if it has another. */
+  bool AsyncStatement(const tir::AttrStmtNode* op);
   void Access(Opcode contiguous, Opcode scattered, Slot value, DataType dtype,
               const tir::Buffer& buffer, const Place& place);
   Limit LimitOf(const tir::Buffer& buffer);
@@ -184,6 +186,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
   std::unordered_map<const tir::BufferNode*, Limit> limits_;
   /*! \brief Buffers in use whose size is not computed yet. */
   std::vector<tir::Buffer> pending_;
+  /*! \brief Whether copies may go on while the program does. */
+  bool async_ = false;
   struct FragmentShape {
     int64_t m, n, k;
   };

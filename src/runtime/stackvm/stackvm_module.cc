@@ -96,6 +96,7 @@ void Launch(const Program& program, const Function& kernel, Args args) {
     for (m.block[1] = 0; m.block[1] < extents[1]; ++m.block[1]) {
       for (m.block[0] = 0; m.block[0] < extents[0]; ++m.block[0]) {
         m.shared.Reset(m.threads, m.warp_size);
+        m.under_way.clear();
         m.Run();
       }
     }

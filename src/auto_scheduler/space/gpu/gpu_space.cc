@@ -137,8 +137,9 @@ const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split
 class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
-    SketchRules rules = GpuRules(
-        options, {RuleReductionInParts(), RuleSpreadReduction(), RuleCrossThreadReduction()});
+    SketchRules rules =
+        GpuRules(options, {RuleReductionInParts(), RuleColumnReduction(), RuleSpreadReduction(),
+                           RuleRowReduction(), RuleCrossThreadReduction()});
     rules.insert(rules.begin(), {RulePadAxes(), RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }
@@ -180,6 +181,7 @@ class FelixGpuSpace final : public AnsorGpuSpace {
     if (mark == nullptr) return 0;
     switch (mark->annotation) {
       case IteratorAnnotation::kThreadX:
+      case IteratorAnnotation::kThreadY:
         return PowersUpTo(ThreadLimit(task, *steps[step].as<SplitStepNode>()));
       case IteratorAnnotation::kVectorize:
         return PowersUpTo(task->hardware_params->vector_unit_bytes / SmallestBytes(task));
