@@ -148,6 +148,25 @@ PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops) {
 
 namespace {
 
+/*!
+ * \brief Drops the minimums of an expression whose smaller side is known, as lengths of tiles are
+ *        where their axis is constant: lowering with numbers has none.
+ */
+class ShorterMinimums final : public ExprMutator {
+ public:
+  explicit ShorterMinimums(arith::Analyzer* analyzer) : analyzer_(analyzer) {}
+
+ private:
+  PrimExpr VisitExpr_(const MinNode* op) final {
+    const bool is_length = op->dtype.is_int() && op->dtype.is_scalar();
+    if (is_length && analyzer_->CanProve(op->a <= op->b)) return VisitExpr(op->a);
+    if (is_length && analyzer_->CanProve(op->b <= op->a)) return VisitExpr(op->b);
+    return ExprMutator::VisitExpr_(op);
+  }
+
+  arith::Analyzer* analyzer_;
+};
+
 class Reader : public StmtExprVisitor {
  public:
   Reader(const PrimFunc& func, const arith::VarContext& context, ReboundThreads rebound)
@@ -385,7 +404,8 @@ class Reader : public StmtExprVisitor {
   void VisitStmt_(const BufferStoreNode* op) override {
     StoreInfo store;
     store.buffer = BufferId(op->buffer);
-    store.value = values_.empty() ? op->value : Substitute(op->value, values_);
+    store.value =
+        ShorterMinimums(&analyzer())(values_.empty() ? op->value : Substitute(op->value, values_));
     const std::vector<LoopRef> around = loops_;
     if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
       // Virtual threads share it, so a copy that is the same for all of them is made once.

@@ -85,9 +85,12 @@ class SpecialComputeLocation final : public SketchRule {
 
 class CrossThreadReduction final : public SketchRule {
  public:
+  explicit CrossThreadReduction(bool of_products_only) : of_products_only_(of_products_only) {}
   const char* Name() const final { return "cross thread reduction"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    return IsSharedByThreads(task, state, stage_id) ? Condition::kApply : Condition::kSkip;
+    const bool applies = IsSharedByThreads(task, state, stage_id) &&
+                         (!of_products_only_ || NeedsMultiLevelTiling(task, state, stage_id));
+    return applies ? Condition::kApply : Condition::kSkip;
   }
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     Iterator fused;
@@ -121,6 +124,9 @@ class CrossThreadReduction final : public SketchRule {
     result.compute_at(stage_id, target, result->stages[target]->iters[common - 1]);
     return {{result, stage_id - 1}};
   }
+
+ private:
+  bool of_products_only_;
 };
 
 class SpreadReduction final : public SketchRule {
@@ -205,8 +211,8 @@ bool IsSharedByThreads(const SearchTask& task, const State& state, int stage_id)
              : reduction > 1 && reduction > limits->warp_size;
 }
 
-std::shared_ptr<const SketchRule> RuleCrossThreadReduction() {
-  return std::make_shared<CrossThreadReduction>();
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction(bool of_products_only) {
+  return std::make_shared<CrossThreadReduction>(of_products_only);
 }
 
 std::shared_ptr<const SketchRule> RuleSpreadReduction() {

@@ -17,8 +17,11 @@ namespace auto_scheduler {
 std::shared_ptr<const SketchRule> RuleAddCacheRead();
 /*! \brief Computes a stage between the outer and the unrolled loops of a constant transform. */
 std::shared_ptr<const SketchRule> RuleSpecialComputeLocation();
-/*! \brief Shares a long reduction among the threads of a block. */
-std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
+/*!
+ * \brief Shares a long reduction among the threads of a block.
+ * \param of_products_only Leave reductions that use nothing twice to RuleRowReduction.
+ */
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction(bool of_products_only = false);
 /*! \brief Whether a reduction is so long that threads of a block may share it. */
 bool IsSharedByThreads(const SearchTask& task, const State& state, int stage_id);
 /*!
@@ -50,9 +53,10 @@ int LoopsOfConsumer(const SearchTask& task, const State& state, int stage_id);
 std::shared_ptr<const SketchRule> RuleColumnReduction();
 
 /*!
- * \brief Shares reductions of rows among the threads of a block, as RuleCrossThreadReduction does,
- *        and of nothing else: in the loops of a consumer where those leave one result to a block,
- *        such as a row of softmax or a group of channels, else in a kernel of their own.
+ * \brief Shares reductions that use nothing twice among the threads of a block, as
+ *        RuleCrossThreadReduction does: in the loops of a consumer where those leave one result to
+ * a block, such as a row of softmax or a group of channels, else in a kernel of their own. Rows
+ *        have no other structure.
  */
 std::shared_ptr<const SketchRule> RuleRowReduction();
 

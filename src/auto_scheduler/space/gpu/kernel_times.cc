@@ -187,12 +187,9 @@ KernelTimes KernelTimesOf(const LoopProgram& program, int kernel, const KernelFa
       kShareOfWarpsForMemory *
       static_cast<double>(machine.threads_per_multiprocessor / machine.warp_size);
   const Fetches fetches = FetchesOf(program, kernel);
-  // Copies that go on by themselves are kept waiting by their latency alone; lanes that are idle
-  // ask for nothing.
-  const PrimExpr asking = min(resident, fullest) * ToReal(facts.threads);
-  const double enough_threads = enough_warps * static_cast<double>(machine.warp_size);
+  // Copies that go on by themselves are kept waiting by their latency alone.
   const PrimExpr reached =
-      Choose(fetches.ahead, RealConst(1), AtMost(asking * RealConst(1 / enough_threads), 1)) *
+      Choose(fetches.ahead, RealConst(1), AtMost(warps_at_once * RealConst(1 / enough_warps), 1)) *
       AtMost(blocks * RealConst(1.0 / machine.num_cores), 1);
   const PrimExpr idle_lanes =
       div(warps * RealConst(static_cast<double>(machine.warp_size)), ToReal(facts.threads));

@@ -1,6 +1,6 @@
 /*!
  * \file row_reduction_rule.cc
- * \brief Reductions of rows, which the threads of a block share.
+ * \brief Reductions of rows and windows, which the threads of a block share.
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
@@ -100,12 +100,15 @@ class RowReduction final : public SketchRule {
   const char* Name() const final { return "row reduction"; }
 
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
+    if (NeedsMultiLevelTiling(task, state, stage_id) || !IsSharedByThreads(task, state, stage_id)) {
+      return Condition::kSkip;
+    }
     // One thread a result would read its row alone, far away from what its neighbours read.
-    return !NeedsMultiLevelTiling(task, state, stage_id) &&
-                   IsSharedByThreads(task, state, stage_id) &&
-                   WhatIsReduced(state->stages[stage_id]) == ReducedMemory::kRows
-               ? Condition::kApplyAndSkipRest
-               : Condition::kSkip;
+    if (WhatIsReduced(state->stages[stage_id]) == ReducedMemory::kRows) {
+      return Condition::kApplyAndSkipRest;
+    }
+    // Results that are written one by one are spread.
+    return LoopsOfConsumer(task, state, stage_id) > 0 ? Condition::kSkip : Condition::kApply;
   }
 
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
