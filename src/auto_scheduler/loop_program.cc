@@ -148,6 +148,25 @@ PrimExpr IndexExtent(const PrimExpr& index, const std::vector<LoopRef>& loops) {
 
 namespace {
 
+/*!
+ * \brief Drops the minimums of an expression whose smaller side is known, as lengths of tiles are
+ *        where their axis is constant: lowering with numbers has none.
+ */
+class ShorterMinimums final : public ExprMutator {
+ public:
+  explicit ShorterMinimums(arith::Analyzer* analyzer) : analyzer_(analyzer) {}
+
+ private:
+  PrimExpr VisitExpr_(const MinNode* op) final {
+    const bool is_length = op->dtype.is_int() && op->dtype.is_scalar();
+    if (is_length && analyzer_->CanProve(op->a <= op->b)) return VisitExpr(op->a);
+    if (is_length && analyzer_->CanProve(op->b <= op->a)) return VisitExpr(op->b);
+    return ExprMutator::VisitExpr_(op);
+  }
+
+  arith::Analyzer* analyzer_;
+};
+
 class Reader : public StmtExprVisitor {
  public:
   Reader(const PrimFunc& func, const arith::VarContext& context, ReboundThreads rebound)
@@ -264,6 +283,7 @@ class Reader : public StmtExprVisitor {
           if (!buffer->data.same_as(op->node)) continue;
           const PrimExpr ahead = AsyncTripsAhead(op->body);
           realize.trips_ahead = cast(DataType::Int(64), ahead.defined() ? ahead : PrimExpr(1));
+          realize.is_async = ahead.defined();
         }
       }
       if (op->attr_key == tir::attr::storage_alignment) {
@@ -384,7 +404,8 @@ class Reader : public StmtExprVisitor {
   void VisitStmt_(const BufferStoreNode* op) override {
     StoreInfo store;
     store.buffer = BufferId(op->buffer);
-    store.value = values_.empty() ? op->value : Substitute(op->value, values_);
+    store.value =
+        ShorterMinimums(&analyzer())(values_.empty() ? op->value : Substitute(op->value, values_));
     const std::vector<LoopRef> around = loops_;
     if (rebound_ == ReboundThreads::kOnce && op->buffer.scope() == "shared") {
       // Virtual threads share it, so a copy that is the same for all of them is made once.
@@ -565,24 +586,30 @@ class Reader : public StmtExprVisitor {
   }
 
   void FindThreadSteps(AccessInfo* access) {
-    const auto thread = std::find_if(loops_.begin(), loops_.end(), [](const LoopRef& loop) {
-      return loop->thread_tag == "threadIdx.x";
-    });
-    if (thread == loops_.end()) return;
     Map<Var, PrimExpr> first;
     for (const LoopRef& loop : loops_) first.Set(loop->var, loop->min);
-    // Lowering with numbers drops an axis of one thread.
-    const PrimExpr several =
-        analyzer().Simplify(LT(make_const((*thread)->extent.dtype(), 1), (*thread)->extent));
-    Map<Var, PrimExpr> second = first;
-    second.Set((*thread)->var, (*thread)->min + 1);
-    for (const PrimExpr& index : access->indices[0]) {
-      access->thread_steps.push_back(
-          Mentions(index, (*thread)->var.get())
-              ? Choose(several,
-                       analyzer().Simplify(Substitute(index, second) - Substitute(index, first)),
-                       make_zero(index.dtype()))
-              : make_zero(index.dtype()));
+    for (const char* tag : {"threadIdx.y", "threadIdx.x"}) {
+      const auto thread = std::find_if(loops_.begin(), loops_.end(), [tag](const LoopRef& loop) {
+        return loop->thread_tag == tag;
+      });
+      if (thread == loops_.end()) continue;
+      std::vector<PrimExpr>& steps = access->thread_steps;
+      if (steps.empty()) {
+        for (const PrimExpr& index : access->indices[0]) steps.push_back(make_zero(index.dtype()));
+      }
+      // Lowering with numbers drops an axis of one thread.
+      const PrimExpr several =
+          analyzer().Simplify(LT(make_const((*thread)->extent.dtype(), 1), (*thread)->extent));
+      Map<Var, PrimExpr> second = first;
+      second.Set((*thread)->var, (*thread)->min + 1);
+      for (size_t d = 0; d < steps.size(); ++d) {
+        const PrimExpr& index = access->indices[0][d];
+        const PrimExpr step =
+            Mentions(index, (*thread)->var.get())
+                ? analyzer().Simplify(Substitute(index, second) - Substitute(index, first))
+                : make_zero(index.dtype());
+        steps[d] = is_zero(step) && is_zero(steps[d]) ? steps[d] : Choose(several, step, steps[d]);
+      }
     }
   }
 

@@ -80,7 +80,8 @@ bool IsTiled(const Stage& stage) { return !stage->split_steps.empty(); }
 bool HasCrossThreadReduction(const Stage& stage) {
   return std::any_of(stage->iters.begin(), stage->iters.end(), [](const Iterator& iter) {
     return iter->iter_kind == IteratorKind::kReduction &&
-           iter->annotation == IteratorAnnotation::kThreadX;
+           (iter->annotation == IteratorAnnotation::kThreadX ||
+            iter->annotation == IteratorAnnotation::kThreadY);
   });
 }
 

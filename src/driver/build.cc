@@ -81,7 +81,9 @@ Array<Pass> MixedPasses(const Target& target) {
   passes.push_back(pass::MergeDynamicSharedMemoryAllocations());
   passes.push_back(pass::ThreadSync("warp"));
   passes.push_back(pass::LowerThreadAllreduce());
-  if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
+  if (target->kind->name == "stackvm") {
+    // The interpreter carries out the attributes themselves.
+  } else if (PassContext::Current()->GetConfig<bool>("tir.use_async_copy", false)) {
     passes.push_back(pass::InjectPTXAsyncCopy());
   } else if (target->kind->name == "cuda" &&
              MachineFacts::Of(target).compute_capability >= kAsyncCopiesFrom) {

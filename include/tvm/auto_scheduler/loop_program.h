@@ -50,7 +50,8 @@ struct AccessInfo {
   std::vector<PrimExpr> touched;
   /*!
    * \brief thread_steps[d]: how far the first index moves in dimension d from the first thread of
-   *        threadIdx.x to the second, in the first trips of all loops; empty outside of kernels.
+   *        a warp to the second, in the first trips of all loops: those are neighbours of
+   *        threadIdx.x, or of threadIdx.y where that has one thread; empty outside of kernels.
    */
   std::vector<PrimExpr> thread_steps;
 };
@@ -97,6 +98,8 @@ struct RealizeInfo {
    *        a copy and its use, int64; 0 where it is filled when it is needed.
    */
   PrimExpr trips_ahead = IntImm(DataType::Int(64), 0);
+  /*! \brief Whether asynchronous copies fill it ahead, rather than threads through registers. */
+  bool is_async = false;
 
   /*! \brief Elements of one copy, padding included; int64. */
   PrimExpr size() const;

@@ -250,6 +250,7 @@ void CodeGenStackVM::VisitStmt_(const AttrStmtNode* op) {
       << "stackvm generator: function " << function_->name << " lets " << RunnerName(op)
       << " run a part of it; build for the target llvm or c";
   if (op->attr_key != tir::attr::thread_extent) {
+    if (in_kernel() && AsyncStatement(op)) return;
     VisitStmt(op->body);
     return;
   }

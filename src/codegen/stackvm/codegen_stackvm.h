@@ -147,6 +147,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
     int64_t multiple = 1;
   };
   Place PlaceOf(const tir::Buffer& buffer, const Array<PrimExpr>& indices);
+  /*! \brief A statement with an attribute of asynchronous copies; false if it has another. */
+  bool AsyncStatement(const tir::AttrStmtNode* op);
   void Access(Opcode contiguous, Opcode scattered, Slot value, DataType dtype,
               const tir::Buffer& buffer, const Place& place);
   Limit LimitOf(const tir::Buffer& buffer);
@@ -187,6 +189,8 @@ class CodeGenStackVM : private tir::ExprFunctor<int(const PrimExpr&)>,
   std::unordered_set<const tir::VarNode*> written_;
   /*! \brief Buffers in use whose size is not computed yet. */
   std::vector<tir::Buffer> pending_;
+  /*! \brief Whether copies may go on while the program does. */
+  bool async_ = false;
   struct FragmentShape {
     int64_t m, n, k;
   };

@@ -4,10 +4,12 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/tir/async_copies.h>
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "codegen/stackvm/codegen_stackvm.h"
 
@@ -154,7 +156,9 @@ void CodeGenStackVM::VisitStmt_(const BufferStoreNode* op) {
   const Slot value = VisitExpr(op->value);
   const Place place = PlaceOf(op->buffer, op->indices);
   if (!place.broadcast) {
-    Access(Opcode::kStore, Opcode::kScatter, value, dtype, op->buffer, place);
+    const bool later = async_ && tir::AsyncCopyOf(op).has_value();
+    Access(later ? Opcode::kStoreLater : Opcode::kStore, Opcode::kScatter, value, dtype, op->buffer,
+           place);
     return;
   }
   // Lanes that go to one element: the last one stays.
@@ -162,6 +166,29 @@ void CodeGenStackVM::VisitStmt_(const BufferStoreNode* op) {
   Instr& last = Emit(Opcode::kCopyLane, dtype.element_of(), element, value, 0, dtype.lanes() - 1);
   last.imm = dtype.lanes();
   Access(Opcode::kStore, Opcode::kScatter, element, dtype.element_of(), op->buffer, place);
+}
+
+bool CodeGenStackVM::AsyncStatement(const AttrStmtNode* op) {
+  if (op->attr_key == tir::attr::async_scope) {
+    const bool outer = std::exchange(async_, true);
+    VisitStmt(op->body);
+    async_ = outer;
+    return true;
+  }
+  if (op->attr_key == tir::attr::async_commit_queue_scope) {
+    VisitStmt(op->body);
+    Emit(Opcode::kCloseGroup, DataType::Int(32));
+    return true;
+  }
+  if (op->attr_key != tir::attr::async_wait_queue_scope) return false;
+  const auto [under_way, body] = tir::WaitOf(op);
+  {
+    Temporaries scope(this);
+    const Slot count = EvalAs(under_way, DataType::Int(64));
+    Emit(Opcode::kWaitForGroups, DataType::Int(32), count);
+  }
+  VisitStmt(body);
+  return true;
 }
 
 int CodeGenStackVM::AddressOf(const CallNode* op) {

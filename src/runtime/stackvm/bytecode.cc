@@ -84,6 +84,7 @@ void PrintInstr(const Program& program, const Instr& instr, std::ostream& os) {
     case Opcode::kLoad:
     case Opcode::kGather:
     case Opcode::kStore:
+    case Opcode::kStoreLater:
     case Opcode::kScatter:
       os << "  ; " << program.buffers[instr.index].name << ": "
          << program.buffers[instr.index].dtype << ", ";
@@ -257,6 +258,7 @@ class Linker {
     switch (instr.op) {
       case Opcode::kLoad:
       case Opcode::kStore:
+      case Opcode::kStoreLater:
       case Opcode::kGather:
       case Opcode::kScatter:
         CheckIndex(program_.buffers, instr.index);

@@ -97,7 +97,10 @@ inline int RegisterSlots(ScalarType type, int lanes) {
   X(ThreadIndex, "thread_index", "w---") X(Barrier, "barrier", "----")                          \
   X(Shuffle, "shuffle", "WRqq") X(ActiveMask, "active_mask", "w---")                            \
   X(FragmentFill, "fragment_fill", "psq-") X(FragmentLoad, "fragment_load", "pqpq")             \
-  X(FragmentStore, "fragment_store", "pqpq") X(FragmentMma, "fragment_mma", "----")
+  X(FragmentStore, "fragment_store", "pqpq") X(FragmentMma, "fragment_mma", "----")             \
+  /* stores that are carried out when their thread waits for them: of one group after the other */ \
+  X(StoreLater, "store_later", "Rpil") X(CloseGroup, "close_group", "----")                     \
+  X(WaitForGroups, "wait_for_groups", "q---")
 // clang-format on
 
 enum class Opcode : uint8_t {

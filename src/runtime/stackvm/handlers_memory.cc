@@ -154,6 +154,59 @@ const Instr* Store(Machine& m, const Instr* i) {
   return i + 1;
 }
 
+/*!
+ * \brief Takes the values now and stores them when their thread waits; until then memory has what
+ *        was never written, since it may hold the old values or the new ones.
+ */
+template <typename Lane, typename Index>
+const Instr* StoreLater(Machine& m, const Instr* i) {
+  using M = typename Lane::Memory;
+  const auto* values = m.Reg<typename Lane::Register>(i->a);
+  const Index* index = m.Reg<Index>(i->c);
+  const int lanes = i->lanes, bytes = static_cast<int>(sizeof(M)) * lanes;
+  TVM_CHECK(static_cast<size_t>(bytes) <= StoresUnderWay::kMostBytes, ValueError)
+      << "stackvm: kernel " << m.function.name << ": an asynchronous store of " << bytes
+      << " bytes; " << StoresUnderWay::kMostBytes << " are possible";
+  const bool watched = (i->flags & kSharedMemory) != 0 && m.program.limits.check_races;
+  m.under_way.resize(m.threads);
+  m.ForEachActive([&](int t) {
+    StoresUnderWay::Store store{
+        i, index[t], Check(m, i, t, index[t], sizeof(M), bytes), static_cast<size_t>(bytes), {}};
+    CheckAlignment(m, i, t, index[t], store.address, bytes);
+    for (int lane = 0; lane < lanes; ++lane) {
+      const M value = Lane::ToMemory(values[t * lanes + lane]);
+      std::memcpy(store.value.data() + lane * sizeof(M), &value, sizeof(M));
+    }
+    if (watched) {
+      const int other = m.shared.OnWrite(t, store.address, store.bytes, /*changes=*/true);
+      if (other != -1) FailRace(m, i, t, store.index, other, true);
+    }
+    std::memset(store.address, 0xFF, store.bytes);
+    m.under_way[t].Begin(store);
+  });
+  return i + 1;
+}
+
+const Instr* CloseGroup(Machine& m, const Instr* i) {
+  m.under_way.resize(m.threads);
+  m.ForEachActive([&](int t) { m.under_way[t].CloseGroup(); });
+  return i + 1;
+}
+
+const Instr* WaitForGroups(Machine& m, const Instr* i) {
+  if (m.under_way.empty()) return i + 1;
+  m.ForEachActive([&](int t) {
+    m.under_way[t].Wait(m.At<int64_t>(i->a, t), [&](const StoresUnderWay::Store& store) {
+      if ((store.instr->flags & kSharedMemory) != 0 && m.program.limits.check_races) {
+        const int other = m.shared.OnWrite(t, store.address, store.bytes, /*changes=*/true);
+        if (other != -1) FailRace(m, store.instr, t, store.index, other, true);
+      }
+      std::memcpy(store.address, store.value.data(), store.bytes);
+    });
+  });
+  return i + 1;
+}
+
 template <typename Lane, typename Index>
 const Instr* Gather(Machine& m, const Instr* i) {
   using M = typename Lane::Memory;
@@ -273,6 +326,8 @@ Handler IndexedHandler(const Instr& instr) {
         return &Load<Lane, Index>;
       case Opcode::kStore:
         return &Store<Lane, Index>;
+      case Opcode::kStoreLater:
+        return &StoreLater<Lane, Index>;
       case Opcode::kGather:
         return &Gather<Lane, Index>;
       case Opcode::kScatter:
@@ -291,11 +346,16 @@ Handler MemoryHandler(const Instr& instr) {
       return &Allocate;
     case Opcode::kFree:
       return &Free;
+    case Opcode::kCloseGroup:
+      return &CloseGroup;
+    case Opcode::kWaitForGroups:
+      return &WaitForGroups;
     case Opcode::kAtomicAdd:
       return DispatchLane(instr.type,
                           [](auto lane) -> Handler { return &AtomicAdd<decltype(lane)>; });
     case Opcode::kLoad:
     case Opcode::kStore:
+    case Opcode::kStoreLater:
     case Opcode::kGather:
     case Opcode::kScatter:
     case Opcode::kAddress:

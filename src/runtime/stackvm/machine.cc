@@ -84,7 +84,8 @@ std::string Machine::Where(int thread) const {
 
 void Machine::FailAccess(const Instr* instr, int thread, int64_t index, int64_t limit) const {
   const BufferInfo& buffer = program.buffers[instr->index];
-  bool stores = instr->op == Opcode::kStore || instr->op == Opcode::kScatter;
+  const bool stores = instr->op == Opcode::kStore || instr->op == Opcode::kStoreLater ||
+                      instr->op == Opcode::kScatter;
   int64_t elements = limit / std::max(1, MemoryBytes(instr->type));
   TVM_FATAL(IndexError) << "stackvm: " << Where(thread) << ": "
                         << (stores ? "store to " : "load of ") << buffer.name << "[" << index << "]"

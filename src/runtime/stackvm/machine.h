@@ -7,6 +7,8 @@
 
 #include <tvm/runtime/packed_func.h>
 
+#include <array>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,6 +54,38 @@ class Arena {
   std::vector<Chunk> chunks_;
   std::vector<Mark> marks_;
   size_t chunk_ = 0, used_ = 0;
+};
+
+/*!
+ * \brief Stores of one thread that are under way: nobody knows when they happen until their group
+ *        was waited for.
+ */
+class StoresUnderWay {
+ public:
+  static constexpr size_t kMostBytes = 16;
+  struct Store {
+    const Instr* instr;
+    int64_t index;
+    uint8_t* address;
+    size_t bytes;
+    std::array<uint8_t, kMostBytes> value;
+  };
+
+  void Begin(const Store& store) { open_.push_back(store); }
+  void CloseGroup() { groups_.push_back(std::exchange(open_, {})); }
+  /*! \brief Calls `f(store)` for those of the oldest groups until no more than `groups` are left.
+   */
+  template <typename F>
+  void Wait(int64_t groups, F f) {
+    while (static_cast<int64_t>(groups_.size()) > groups) {
+      for (const Store& store : groups_.front()) f(store);
+      groups_.pop_front();
+    }
+  }
+
+ private:
+  std::deque<std::vector<Store>> groups_;
+  std::vector<Store> open_;
 };
 
 struct Machine {
@@ -109,6 +143,8 @@ struct Machine {
   int64_t dynamic_shared_bytes = -1;
   SharedMemory shared;
   GlobalMemory global;
+  /*! \brief Of each thread; none before the first. */
+  std::vector<StoresUnderWay> under_way;
 
   // Of a host function.
   /*! \brief The function that CallPacked names. */

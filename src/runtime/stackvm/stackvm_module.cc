@@ -97,6 +97,7 @@ void Launch(const Program& program, const Function& kernel, Args args) {
       for (m.block[0] = 0; m.block[0] < extents[0]; ++m.block[0]) {
         m.shared.Reset(m.threads, m.warp_size);
         m.global.BeginBlock();
+        m.under_way.clear();
         m.Run();
       }
     }

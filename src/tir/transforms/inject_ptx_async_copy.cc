@@ -6,13 +6,13 @@
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
+#include <tvm/tir/async_copies.h>
 #include <tvm/tir/launch.h>
 
 #include <algorithm>
 #include <string>
 
 #include "pass_common.h"
-#include "software_pipeline.h"
 
 namespace tvm {
 namespace tir {
@@ -20,6 +20,20 @@ namespace {
 
 Stmt Instruction(const char* name, const DataType& dtype, const Array<PrimExpr>& args) {
   return Evaluate(Call(dtype, Op::Get(name), args));
+}
+
+bool IsZero(const PrimExpr& value) {
+  const auto* broadcast = value.as<BroadcastNode>();
+  const PrimExpr& element = broadcast != nullptr ? broadcast->value : value;
+  const auto* number = element.as<FloatImmNode>();
+  return number != nullptr ? number->value == 0 : is_zero(element);
+}
+
+/*! \brief The first index of neighbours; undefined for other accesses. */
+PrimExpr FirstOfRun(const PrimExpr& index) {
+  if (index.dtype().is_scalar()) return index;
+  const auto* ramp = index.as<RampNode>();
+  return ramp != nullptr && is_one(ramp->stride) ? ramp->base : PrimExpr();
 }
 
 class AsyncCopyInjector final : public StmtMutator {
@@ -35,15 +49,12 @@ class AsyncCopyInjector final : public StmtMutator {
           {VisitStmt(op->body), Instruction("tir.ptx_commit_group", DataType::Void(), {})});
     }
     if (op->attr_key == attr::async_wait_queue_scope) {
-      const auto* wait = op->body.as<AttrStmtNode>();
-      TVM_CHECK(wait != nullptr && wait->attr_key == attr::async_wait_inflight_count, ValueError)
-          << "InjectPTXAsyncCopy: attribute " << attr::async_wait_queue_scope
-          << " is around one named " << attr::async_wait_inflight_count;
+      const auto [under_way, body] = WaitOf(op);
       // The instruction takes a constant. Fewer groups under way than allowed is always right.
-      int64_t count = std::max<int64_t>(0, analyzer_.const_int_bound(wait->value)->min_value);
+      int64_t count = std::max<int64_t>(0, analyzer_.const_int_bound(under_way)->min_value);
       return SeqStmt::Flatten(
           {Instruction("tir.ptx_wait_group", DataType::Void(), {Integer(static_cast<int>(count))}),
-           VisitStmt(wait->body)});
+           VisitStmt(body)});
     }
     const auto* axis = op->node.as<IterVarNode>();
     if (op->attr_key == attr::thread_extent && axis != nullptr) {
@@ -58,48 +69,18 @@ class AsyncCopyInjector final : public StmtMutator {
   }
 
   Stmt VisitStmt_(const BufferStoreNode* op) final {
-    if (!async_ || op->indices.size() != 1 ||
-        std::string(op->buffer.scope()).rfind("shared", 0) != 0) {
-      return GetRef<Stmt>(op);
-    }
-    PrimExpr guard;
-    const auto* load = op->value.as<BufferLoadNode>();
-    const auto* call = op->value.as<CallNode>();
-    if (call != nullptr && call->op.same_as(builtin::if_then_else()) && IsZero(call->args[2])) {
-      guard = call->args[0];
-      load = call->args[1].as<BufferLoadNode>();
-    }
-    if (load == nullptr || load->buffer.scope() != "global" || load->indices.size() != 1 ||
-        load->buffer->dtype != op->buffer->dtype ||
-        (guard.defined() && !guard.dtype().is_scalar())) {
-      return GetRef<Stmt>(op);
-    }
-    PrimExpr to = FirstOfRun(op->indices[0]);
-    PrimExpr from = FirstOfRun(load->indices[0]);
-    const int64_t bytes = op->value.dtype().bytes() * op->value.dtype().lanes();
-    bool fits = to.defined() && from.defined() && (bytes == 4 || bytes == 8 || bytes == 16);
-    if (!fits) return GetRef<Stmt>(op);
+    const std::optional<AsyncCopy> copy = async_ ? AsyncCopyOf(op) : std::nullopt;
+    if (!copy) return GetRef<Stmt>(op);
     Array<PrimExpr> args;
-    for (const auto& [buffer, index] : {std::pair{op->buffer, to}, std::pair{load->buffer, from}}) {
+    for (const auto& [buffer, index] :
+         {std::pair{op->buffer, copy->to_index}, std::pair{copy->from->buffer, copy->from_index}}) {
       for (const PrimExpr& part : Pointer(buffer, index)) args.push_back(part);
     }
-    args.push_back(Integer(static_cast<int>(bytes)));
-    if (guard.defined()) args.push_back(guard);
+    args.push_back(Integer(copy->bytes));
+    if (copy->guard.defined()) args.push_back(copy->guard);
     return Instruction("tir.ptx_cp_async", op->buffer->dtype.element_of(), args);
   }
 
-  static bool IsZero(const PrimExpr& value) {
-    const auto* broadcast = value.as<BroadcastNode>();
-    const PrimExpr& element = broadcast != nullptr ? broadcast->value : value;
-    const auto* number = element.as<FloatImmNode>();
-    return number != nullptr ? number->value == 0 : is_zero(element);
-  }
-  /*! \brief The first index of neighbours; undefined for other accesses. */
-  static PrimExpr FirstOfRun(const PrimExpr& index) {
-    if (index.dtype().is_scalar()) return index;
-    const auto* ramp = index.as<RampNode>();
-    return ramp != nullptr && is_one(ramp->stride) ? ramp->base : PrimExpr();
-  }
   /*! \brief A pointer and an offset from it, in elements of the buffer. */
   static Array<PrimExpr> Pointer(const Buffer& buffer, const PrimExpr& index) {
     const auto* pointer = buffer->data->type_annotation.as<PointerTypeNode>();
@@ -118,6 +99,41 @@ class AsyncCopyInjector final : public StmtMutator {
 };
 
 }  // namespace
+
+std::optional<AsyncCopy> AsyncCopyOf(const BufferStoreNode* store) {
+  if (store->indices.size() != 1 || std::string(store->buffer.scope()).rfind("shared", 0) != 0) {
+    return std::nullopt;
+  }
+  AsyncCopy copy;
+  const auto* load = store->value.as<BufferLoadNode>();
+  const auto* call = store->value.as<CallNode>();
+  if (call != nullptr && call->op.same_as(builtin::if_then_else()) && IsZero(call->args[2])) {
+    copy.guard = call->args[0];
+    load = call->args[1].as<BufferLoadNode>();
+  }
+  if (load == nullptr || load->buffer.scope() != "global" || load->indices.size() != 1 ||
+      load->buffer->dtype != store->buffer->dtype ||
+      (copy.guard.defined() && !copy.guard.dtype().is_scalar())) {
+    return std::nullopt;
+  }
+  copy.from = GetRef<BufferLoad>(load);
+  copy.to_index = FirstOfRun(store->indices[0]);
+  copy.from_index = FirstOfRun(load->indices[0]);
+  copy.bytes = store->value.dtype().bytes() * store->value.dtype().lanes();
+  const bool has_instruction = copy.bytes == 4 || copy.bytes == 8 || copy.bytes == 16;
+  if (!copy.to_index.defined() || !copy.from_index.defined() || !has_instruction) {
+    return std::nullopt;
+  }
+  return copy;
+}
+
+std::pair<PrimExpr, Stmt> WaitOf(const AttrStmtNode* queue_scope) {
+  const auto* wait = queue_scope->body.as<AttrStmtNode>();
+  TVM_CHECK(wait != nullptr && wait->attr_key == attr::async_wait_inflight_count, ValueError)
+      << "asynchronous copies: attribute " << attr::async_wait_queue_scope
+      << " is around one named " << attr::async_wait_inflight_count;
+  return {wait->value, wait->body};
+}
 
 namespace transform {
 

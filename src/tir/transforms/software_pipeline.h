@@ -7,6 +7,7 @@
 #define TVM_SRC_TIR_TRANSFORMS_SOFTWARE_PIPELINE_H_
 
 #include <tvm/arith/analyzer.h>
+#include <tvm/tir/async_copies.h>
 #include <tvm/tir/block.h>
 
 #include <map>
@@ -18,7 +19,7 @@
 namespace tvm {
 namespace tir {
 
-/*! \brief Keys of loop annotations and of attributes around asynchronous copies. */
+/*! \brief Keys of loop annotations. */
 namespace attr {
 /*! \brief Of a loop: for each part of its body, how many trips later than the first it runs. */
 constexpr const char* software_pipeline_stage = "software_pipeline_stage";
@@ -26,14 +27,6 @@ constexpr const char* software_pipeline_stage = "software_pipeline_stage";
 constexpr const char* software_pipeline_order = "software_pipeline_order";
 /*! \brief Of a loop: the stages whose parts only start what they do. */
 constexpr const char* software_pipeline_async_stages = "software_pipeline_async_stages";
-/*! \brief The copies in the body may go on while the program does. */
-constexpr const char* async_scope = "async_scope";
-/*! \brief What the body starts is one group in the queue whose number is the value. */
-constexpr const char* async_commit_queue_scope = "async_commit_queue_scope";
-/*! \brief Around async_wait_inflight_count: the queue to wait for. */
-constexpr const char* async_wait_queue_scope = "async_wait_queue_scope";
-/*! \brief Before the body, wait until at most as many groups of the queue are under way. */
-constexpr const char* async_wait_inflight_count = "async_wait_inflight_count";
 }  // namespace attr
 
 /*! \brief One statement of a pipelined loop's body. */

@@ -141,6 +141,103 @@ def test_store_after_load_without_a_barrier_is_a_race():
         k.run(np.zeros(4, "float32"))
 
 
+def group(k, *copies):
+    """Copies (to, index, from, index) that go on meanwhile, as one group."""
+    zero = tir.const(0, "int32")
+    with k.ib.new_scope():
+        k.ib.scope_attr(zero, "async_commit_queue_scope", zero)
+        with k.ib.new_scope():
+            k.ib.scope_attr(zero, "async_scope", 1)
+            for to, i, source, j in copies:
+                to[i] = source[j]
+
+
+def sync_after_groups(k, under_way):
+    zero = tir.const(0, "int32")
+    with k.ib.new_scope():
+        k.ib.scope_attr(zero, "async_wait_queue_scope", zero)
+        k.ib.scope_attr(zero, "async_wait_inflight_count", under_way)
+        k.sync()
+
+
+def copied_and_turned_around(wait, dtype="float32", target=None):
+    """Each of four threads copies an element and writes that of another."""
+    k = Kernel(threads=4)
+    A, B = k.buffer((4,), dtype, name="A"), k.buffer((4,), dtype, name="B")
+    S = k.ib.allocate(dtype, 4, name="S", scope="shared")
+    t = k.tx.var
+    group(k, (S, t, A, t))
+    wait(k)
+    B[t] = S[3 - t]
+    a = np.arange(4).astype(dtype)
+    return k.run(a, a * 0, target=target)
+
+
+def test_copies_that_go_on_meanwhile_are_there_after_the_wait():
+    result = copied_and_turned_around(lambda k: sync_after_groups(k, 0))
+    assert result.tolist() == [3, 2, 1, 0]
+    # One group may be on its way, so nothing was waited for.
+    assert np.isnan(copied_and_turned_around(lambda k: sync_after_groups(k, 1))).all()
+    assert np.isnan(copied_and_turned_around(Kernel.sync)).all()
+
+
+def test_a_barrier_before_the_wait_is_a_race():
+    def barrier_first(k):
+        k.sync()
+        zero = tir.const(0, "int32")
+        with k.ib.new_scope():
+            k.ib.scope_attr(zero, "async_wait_queue_scope", zero)
+            k.ib.scope_attr(zero, "async_wait_inflight_count", 0)
+            k.ib.emit(tir.Evaluate(zero))
+
+    with pytest.raises(ValueError, match=r"race on S\[3\]: this thread loads what thread 3 stored"):
+        copied_and_turned_around(barrier_first)
+
+
+def test_instructions_move_four_bytes_or_more():
+    # Threads carry out what is less, so it is there without a wait.
+    result = copied_and_turned_around(Kernel.sync, dtype="float16")
+    assert result.tolist() == [3, 2, 1, 0]
+
+
+def test_the_oldest_groups_come_first():
+    k = Kernel(threads=2)
+    A, B = k.buffer((6,), name="A"), k.buffer((6,), name="B")
+    S = k.ib.allocate("float32", 6, name="S", scope="shared")
+    t = k.tx.var
+    for i in range(3):
+        group(k, (S, t + 2 * i, A, t + 2 * i))
+    sync_after_groups(k, 2)
+    for i in range(3):
+        B[t + 2 * i] = S[t + 2 * i]
+    a = np.arange(6, dtype="float32")
+    result = k.run(a, a * 0)
+    assert result[:2].tolist() == [0, 1]
+    assert np.isnan(result[2:]).all()
+
+
+def test_a_copy_into_what_another_thread_reads_is_a_race():
+    k = Kernel(threads=4)
+    A, B = k.buffer((4,), name="A"), k.buffer((4,), name="B")
+    S = k.ib.allocate("float32", 4, name="S", scope="shared")
+    t = k.tx.var
+    S[t] = 1.0
+    k.sync()
+    B[t] = S[3 - t]
+    group(k, (S, t, A, t))
+    with pytest.raises(ValueError, match=r"race on S.*this thread stores what thread . loaded"):
+        k.run(np.zeros(4, "float32"), np.zeros(4, "float32"))
+
+
+def test_a_copy_outside_of_its_buffer_is_refused():
+    k = Kernel(threads=4)
+    A = k.buffer((4,), name="A")
+    S = k.ib.allocate("float32", 4, name="S", scope="shared")
+    group(k, (S, k.tx.var + 1, A, k.tx.var))
+    with pytest.raises(IndexError, match=r"store to S\[4\], but S has 4 elements"):
+        k.run(np.zeros(4, "float32"))
+
+
 def test_threads_may_store_the_same_value():
     k = Kernel(threads=4)
     A = k.buffer((4,))

@@ -85,20 +85,12 @@ class SpecialComputeLocation final : public SketchRule {
 
 class CrossThreadReduction final : public SketchRule {
  public:
+  explicit CrossThreadReduction(bool of_products_only) : of_products_only_(of_products_only) {}
   const char* Name() const final { return "cross thread reduction"; }
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
-    return IsNeeded(task, state, stage_id) ? Condition::kApply : Condition::kSkip;
-  }
-  static bool IsNeeded(const SearchTask& task, const State& state, int stage_id) {
-    const Stage& stage = state->stages[stage_id];
-    if (IsCacheWriteStage(state, stage_id) || stage->origin == StageOrigin::kPadAxes) return false;
-    if (!HasReduceIter(stage)) return false;
-    auto [space, reduction] = CumulativeExtents(stage);
-    if (space == -1 || reduction == -1) return false;
-    const HardwareParams& limits = task->hardware_params;
-    return NeedsMultiLevelTiling(task, state, stage_id)
-               ? space <= limits->max_threads_per_block && space < reduction
-               : reduction > 1 && reduction > limits->warp_size;
+    const bool applies = IsSharedByThreads(task, state, stage_id) &&
+                         (!of_products_only_ || NeedsMultiLevelTiling(task, state, stage_id));
+    return applies ? Condition::kApply : Condition::kSkip;
   }
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     Iterator fused;
@@ -132,6 +124,9 @@ class CrossThreadReduction final : public SketchRule {
     result.compute_at(stage_id, target, result->stages[target]->iters[common - 1]);
     return {{result, stage_id - 1}};
   }
+
+ private:
+  bool of_products_only_;
 };
 
 class SpreadReduction final : public SketchRule {
@@ -146,10 +141,11 @@ class SpreadReduction final : public SketchRule {
     if (!NeedsMultiLevelTiling(task, state, stage_id)) {
       // Whose consumer runs over the results alone, would have as many of them in a block as
       // threads share a sum.
-      return CrossThreadReduction::IsNeeded(task, state, stage_id) &&
-                     CommonLoops(task, state, stage_id) > 0
-                 ? Condition::kApply
-                 : Condition::kSkip;
+      const bool applies =
+          IsSharedByThreads(task, state, stage_id) && LoopsOfConsumer(task, state, stage_id) > 0;
+      if (!applies) return Condition::kSkip;
+      return WhatIsReduced(stage) == ReducedMemory::kRows ? Condition::kApplyAndSkipRest
+                                                          : Condition::kApply;
     }
     auto [space, reduction] = CumulativeExtents(stage);
     const MachineFacts machine = task->Machine();
@@ -158,11 +154,11 @@ class SpreadReduction final : public SketchRule {
     if (!needed) return Condition::kSkip;
     if (SingleConsumer(task, state, stage_id) == -1) {
       // Alone, each result has a block already where threads share sums.
-      const bool is_new = IsOutputStage(task, state, stage_id) &&
-                          !CrossThreadReduction::IsNeeded(task, state, stage_id);
+      const bool is_new =
+          IsOutputStage(task, state, stage_id) && !IsSharedByThreads(task, state, stage_id);
       return is_new ? Condition::kApply : Condition::kSkip;
     }
-    if (CommonLoops(task, state, stage_id) == 0) return Condition::kSkip;
+    if (LoopsOfConsumer(task, state, stage_id) == 0) return Condition::kSkip;
     // Fewer results than a warp has lanes are nothing for tiles of threads.
     return space < machine.warp_size ? Condition::kApplyAndSkipRest : Condition::kApply;
   }
@@ -171,7 +167,7 @@ class SpreadReduction final : public SketchRule {
     Array<Iterator> space;
     State result = FuseAllReductionIters(state, stage_id, &fused, &space);
     const int target = SingleConsumer(task, result, stage_id);
-    const int common = CommonLoops(task, result, stage_id);
+    const int common = LoopsOfConsumer(task, result, stage_id);
     const Optional<PrimExpr> warp = PrimExpr(Integer(task->hardware_params->warp_size));
     if (target == -1) {
       Array<Iterator> parts = result.split(stage_id, fused, {warp});
@@ -195,19 +191,6 @@ class SpreadReduction final : public SketchRule {
   static constexpr int64_t kWarpsOfResults = 2;
   // Of shorter sums, tiles that reuse what they read take no longer.
   static constexpr int64_t kWarpsOfReduction = 8;
-
-  /*! \brief Loops that a stage shares with its only consumer, if that has none of threads yet. */
-  static int CommonLoops(const SearchTask& task, const State& state, int stage_id) {
-    const int target = SingleConsumer(task, state, stage_id);
-    if (target == -1 || NeedsMultiLevelTiling(task, state, target) ||
-        !state->stages[target]->split_steps.empty()) {
-      return 0;
-    }
-    const auto& access = CurrentDAG(task, state)->access();
-    const int common =
-        access.GetNumCommonOuterIterator(state->stages[stage_id]->op, state->stages[target]->op);
-    return common == static_cast<int>(state->stages[target]->iters.size()) ? common : 0;
-  }
 };
 
 }  // namespace
@@ -216,8 +199,20 @@ std::shared_ptr<const SketchRule> RuleAddCacheRead() { return std::make_shared<A
 std::shared_ptr<const SketchRule> RuleSpecialComputeLocation() {
   return std::make_shared<SpecialComputeLocation>();
 }
-std::shared_ptr<const SketchRule> RuleCrossThreadReduction() {
-  return std::make_shared<CrossThreadReduction>();
+bool IsSharedByThreads(const SearchTask& task, const State& state, int stage_id) {
+  const Stage& stage = state->stages[stage_id];
+  if (IsCacheWriteStage(state, stage_id) || stage->origin == StageOrigin::kPadAxes) return false;
+  if (!HasReduceIter(stage)) return false;
+  auto [space, reduction] = CumulativeExtents(stage);
+  if (space == -1 || reduction == -1) return false;
+  const HardwareParams& limits = task->hardware_params;
+  return NeedsMultiLevelTiling(task, state, stage_id)
+             ? space <= limits->max_threads_per_block && space < reduction
+             : reduction > 1 && reduction > limits->warp_size;
+}
+
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction(bool of_products_only) {
+  return std::make_shared<CrossThreadReduction>(of_products_only);
 }
 
 std::shared_ptr<const SketchRule> RuleSpreadReduction() {

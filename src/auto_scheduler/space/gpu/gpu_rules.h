@@ -17,13 +17,48 @@ namespace auto_scheduler {
 std::shared_ptr<const SketchRule> RuleAddCacheRead();
 /*! \brief Computes a stage between the outer and the unrolled loops of a constant transform. */
 std::shared_ptr<const SketchRule> RuleSpecialComputeLocation();
-/*! \brief Shares a long reduction among the threads of a block. */
-std::shared_ptr<const SketchRule> RuleCrossThreadReduction();
+/*!
+ * \brief Shares a long reduction among the threads of a block.
+ * \param of_products_only Leave reductions that use nothing twice to RuleRowReduction.
+ */
+std::shared_ptr<const SketchRule> RuleCrossThreadReduction(bool of_products_only = false);
+/*! \brief Whether a reduction is so long that threads of a block may share it. */
+bool IsSharedByThreads(const SearchTask& task, const State& state, int stage_id);
 /*!
  * \brief Gives few results of long sums a block each, or a few, whose threads share each sum: as
  * many blocks as it takes to fill the machine, which one thread a result would not.
  */
 std::shared_ptr<const SketchRule> RuleSpreadReduction();
+
+/*! \brief Whether RuleReductionInParts, or RuleSplitReduction, gave parts of a stage to another. */
+bool HasParts(const State& state, const Stage& stage);
+/*! \brief What one result is made of, as it lies in memory. */
+enum class ReducedMemory {
+  /*! \brief Neighbours. */
+  kRows,
+  /*! \brief One below the other, where neighbours belong to neighbouring results. */
+  kColumns,
+  kOther,
+};
+ReducedMemory WhatIsReduced(const Stage& stage);
+/*!
+ * \brief Loops of a stage's only consumer, if it has a loop for each of the stage's results and
+ * none more, and no loops of threads yet; else 0.
+ */
+int LoopsOfConsumer(const SearchTask& task, const State& state, int stage_id);
+/*!
+ * \brief Gives neighbouring threads neighbouring columns, and as many threads to each as share it
+ *        (threadIdx.y): warps read whole sectors of memory, and few columns have enough threads.
+ */
+std::shared_ptr<const SketchRule> RuleColumnReduction();
+
+/*!
+ * \brief Shares reductions that use nothing twice among the threads of a block, as
+ *        RuleCrossThreadReduction does: in the loops of a consumer where those leave one result to
+ * a block, such as a row of softmax or a group of channels, else in a kernel of their own. Rows
+ *        have no other structure.
+ */
+std::shared_ptr<const SketchRule> RuleRowReduction();
 
 /*!
  * \brief Gives blocks parts of a long reduction each, where a block for each of its few results

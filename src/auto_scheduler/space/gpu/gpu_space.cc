@@ -128,6 +128,14 @@ const AnnotationStepNode* MarkOfInnerPart(const Array<Step>& steps, size_t split
   return nullptr;
 }
 
+/*! \brief Whether a split cuts the columns of RuleColumnReduction, right behind what is shared. */
+bool IsOfColumns(const Array<Step>& steps, size_t split_id) {
+  size_t before = split_id;
+  if (before > 0 && steps[before - 1]->IsInstance<FuseStepNode>()) --before;
+  const auto* mark = before > 0 ? steps[before - 1].as<AnnotationStepNode>() : nullptr;
+  return mark != nullptr && mark->annotation == IteratorAnnotation::kThreadY;
+}
+
 /*!
  * \brief Ansor's structures; blocks, threads, the register tile and the lanes of copies follow by
  *        rule, and every length is a knob.
@@ -138,7 +146,8 @@ class FelixGpuSpace final : public AnsorGpuSpace {
  public:
   SketchRules StructureRules(const SearchTask&, const SpaceOptions& options) const final {
     SketchRules rules = GpuRules(
-        options, {RuleReductionInParts(), RuleSpreadReduction(), RuleCrossThreadReduction()});
+        options, {RuleReductionInParts(), RuleColumnReduction(), RuleSpreadReduction(),
+                  RuleRowReduction(), RuleCrossThreadReduction(/*of_products_only=*/true)});
     rules.insert(rules.begin(), {RulePadAxes(), RuleTensorCores(), RuleSplitReduction()});
     return rules;
   }
@@ -180,7 +189,9 @@ class FelixGpuSpace final : public AnsorGpuSpace {
     if (mark == nullptr) return 0;
     switch (mark->annotation) {
       case IteratorAnnotation::kThreadX:
-        return PowersUpTo(ThreadLimit(task, *steps[step].as<SplitStepNode>()));
+      case IteratorAnnotation::kThreadY:
+        return PowersUpTo(
+            ThreadLimit(task, *steps[step].as<SplitStepNode>(), IsOfColumns(steps, step)));
       case IteratorAnnotation::kVectorize:
         return PowersUpTo(task->hardware_params->vector_unit_bytes / SmallestBytes(task));
       default:
@@ -206,12 +217,13 @@ class FelixGpuSpace final : public AnsorGpuSpace {
 
   // More threads than trips do nothing; but a loop that is shorter than a warp may be followed by a
   // reduction that has work for more.
-  static int64_t ThreadLimit(const SearchTask& task, const SplitStepNode& split) {
+  static int64_t ThreadLimit(const SearchTask& task, const SplitStepNode& split, bool of_columns) {
     const HardwareParams& limits = task->hardware_params;
     const int64_t most = limits->max_threads_per_block;
     const int64_t* trips =
         split.extent.defined() ? tir::as_const_int(split.extent.value()) : nullptr;
-    return trips == nullptr || *trips < limits->warp_size ? most : std::min(most, *trips);
+    const bool serve_others = !of_columns && trips != nullptr && *trips < limits->warp_size;
+    return trips == nullptr || serve_others ? most : std::min(most, *trips);
   }
 
   static int SmallestBytes(const SearchTask& task) {

@@ -4,6 +4,7 @@
 #include "kernel_facts.h"
 
 #include <tvm/auto_scheduler/loop_features.h>
+#include <tvm/expr/analysis.h>
 #include <tvm/expr/op.h>
 #include <tvm/tir/stmt_functor.h>
 
@@ -252,6 +253,22 @@ PrimExpr RowStep(const LoopProgram& program, const StoreInfo& store, const Acces
   return Int(0);
 }
 
+/*!
+ * \brief Whether the store before loads the same elements in the same body, as the second half of a
+ *        pair such as that of argmax finds them.
+ */
+bool IsLoadedAlready(const StoreInfo& before, const StoreInfo& store, const AccessInfo& access) {
+  if (access.type != AccessType::kRead || before.loops != store.loops) return false;
+  auto are_equal = [](const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), ExprDeepEqual());
+  };
+  return std::any_of(before.accesses.begin(), before.accesses.end(), [&](const AccessInfo& other) {
+    return other.buffer == access.buffer && other.type == AccessType::kRead &&
+           std::equal(other.indices.begin(), other.indices.end(), access.indices.begin(),
+                      access.indices.end(), are_equal);
+  });
+}
+
 }  // namespace
 
 std::set<int> FragmentBuffers(const LoopProgram& program) {
@@ -360,11 +377,13 @@ Movement MovementOf(const LoopProgram& program, const StoreInfo& store, const Ac
 Traffic TrafficOf(const LoopProgram& program, const std::vector<size_t>& stores,
                   const MachineFacts& machine) {
   Traffic out{RealConst(0), RealConst(0), RealConst(0), RealConst(1), RealConst(1)};
-  for (size_t id : stores) {
-    const StoreInfo& store = program.stores[id];
+  std::map<int, PrimExpr> read_before;  // bytes of each buffer
+  for (size_t i = 0; i < stores.size(); ++i) {
+    const StoreInfo& store = program.stores[stores[i]];
     for (const AccessInfo& access : store.accesses) {
       const Memory memory = MemoryOf(program, access);
       if (memory == Memory::kRegisters) continue;
+      if (i > 0 && IsLoadedAlready(program.stores[stores[i - 1]], store, access)) continue;
       const Movement movement = MovementOf(program, store, access, machine);
       if (memory == Memory::kShared) {
         out.shared = out.shared + movement.bytes * movement.waste;
@@ -378,8 +397,17 @@ Traffic TrafficOf(const LoopProgram& program, const std::vector<size_t>& stores,
       PrimExpr ratio =
           div(movement.unique_bytes, RealConst(static_cast<double>(machine.cache_bytes[1])));
       PrimExpr fit = div(RealConst(1), RealConst(1) + ratio * ratio);
-      out.memory =
-          out.memory + fit * min(movement.unique_bytes, moved) + (RealConst(1) - fit) * moved;
+      // What other loops of the kernel have read before is still there to the same degree.
+      PrimExpr once = min(movement.unique_bytes, moved);
+      if (access.type == AccessType::kRead) {
+        auto [before, is_first] = read_before.emplace(access.buffer, once);
+        if (!is_first) {
+          const PrimExpr known = before->second;
+          before->second = max(known, once);
+          once = max(once - known, RealConst(0));
+        }
+      }
+      out.memory = out.memory + fit * once + (RealConst(1) - fit) * moved;
     }
   }
   return out;

@@ -35,6 +35,8 @@ constexpr double kElementsOfFragmentMove = 8;
 // Resources are used at the same time, but never perfectly so: of all but the longest, this part
 // adds to it.
 constexpr double kNotOverlapped = 0.1;
+// What an asynchronous copy moves at least (PTX ISA, cp.async).
+constexpr int64_t kLeastAsyncBytes = 4;
 // Where the next tile is on its way while the present one is used, threads wait at barriers only.
 constexpr double kNotOverlappedAhead = 0.05;
 
@@ -83,6 +85,25 @@ bool IsFetched(const LoopProgram& program, int buffer) {
   });
 }
 
+/*!
+ * \brief Whether the copies that fill a buffer move as much as asynchronous ones have to; bool.
+ *
+ * Those that move less are carried out by their threads, which wait for what they have loaded.
+ */
+PrimExpr AreAsynchronous(const LoopProgram& program, int buffer) {
+  PrimExpr all = const_true();
+  for (const StoreInfo& store : program.stores) {
+    if (store.buffer != buffer) continue;
+    PrimExpr bytes = IntImm(DataType::Int(64), program.element_bytes(buffer));
+    for (const LoopRef& loop : store.loops) {
+      if (loop->kind != ForKind::kVectorized) continue;
+      bytes = bytes * cast(DataType::Int(64), loop->extent);
+    }
+    all = BothOf(all, LE(IntImm(DataType::Int(64), kLeastAsyncBytes), bytes));
+  }
+  return all;
+}
+
 /*! \brief How the tiles of a kernel come into shared memory. */
 struct Fetches {
   /*! \brief Whether all that are filled in loops are filled before they are needed, and whether
@@ -104,16 +125,19 @@ Fetches FetchesOf(const LoopProgram& program, int kernel) {
       in_loop = EitherOf(in_loop, IsMoreThanOne(loop->extent));
       trips = trips * ToReal(loop->extent);
     }
-    const bool is_ahead = !is_zero(realize.trips_ahead);
-    PrimExpr& kind = is_ahead ? some : others;
-    kind = EitherOf(kind, in_loop);
+    PrimExpr is_ahead = is_zero(realize.trips_ahead) ? const_false() : const_true();
+    if (realize.is_async) is_ahead = AreAsynchronous(program, realize.buffer);
+    some = EitherOf(some, BothOf(in_loop, is_ahead));
+    others = EitherOf(others, BothOf(in_loop, Opposite(is_ahead)));
     if (!IsFetched(program, realize.buffer)) continue;
     PrimExpr rounds = trips;
-    if (is_ahead) {
+    if (!is_zero(is_ahead)) {
       // Each time that the innermost loop begins, nothing is on its way.
       const PrimExpr inner = ToReal(realize.inner_trips());
-      rounds = div(trips, inner) *
-               (RealConst(1) + div(inner - RealConst(1), ToReal(realize.trips_ahead)));
+      rounds = Choose(is_ahead,
+                      div(trips, inner) *
+                          (RealConst(1) + div(inner - RealConst(1), ToReal(realize.trips_ahead))),
+                      trips);
     }
     out.rounds = max(out.rounds, rounds);
   }

@@ -35,8 +35,7 @@ class ReductionInParts final : public SketchRule {
   Condition MeetCondition(const SearchTask& task, const State& state, int stage_id) const final {
     const Stage& stage = state->stages[stage_id];
     if (stage->origin != StageOrigin::kOriginal || IsTiled(stage) || !HasReduceIter(stage) ||
-        stage->op->num_outputs() != 1 || NeedsMultiLevelTiling(task, state, stage_id) ||
-        HasParts(state, stage)) {
+        NeedsMultiLevelTiling(task, state, stage_id) || HasParts(state, stage)) {
       return Condition::kSkip;
     }
     const auto [space, reduction] = CumulativeExtents(stage);
@@ -60,16 +59,15 @@ class ReductionInParts final : public SketchRule {
     // Both kernels are reductions, to be laid out as any other.
     return {{result, partial + 1}};
   }
-
- private:
-  static bool HasParts(const State& state, const Stage& stage) {
-    return std::any_of(state->stages.begin(), state->stages.end(), [&stage](const Stage& other) {
-      return other->origin == StageOrigin::kRfactor && other->source == stage->id;
-    });
-  }
 };
 
 }  // namespace
+
+bool HasParts(const State& state, const Stage& stage) {
+  return std::any_of(state->stages.begin(), state->stages.end(), [&stage](const Stage& other) {
+    return other->origin == StageOrigin::kRfactor && other->source == stage->id;
+  });
+}
 
 std::shared_ptr<const SketchRule> RuleReductionInParts() {
   return std::make_shared<ReductionInParts>();
