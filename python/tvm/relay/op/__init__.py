@@ -28,6 +28,7 @@ from .op import (
     register_pattern,
     register_reduce_schedule,
     register_schedule,
+    register_shape_func,
     register_stateful,
     register_strategy,
 )

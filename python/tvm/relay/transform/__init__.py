@@ -1,6 +1,7 @@
 """Passes over relay programs."""
 
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
+from tvm.ir.transform import PassContext as build_config
 
 from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
