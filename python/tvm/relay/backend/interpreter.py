@@ -38,6 +38,7 @@ from ..expr import (
     set_checked_type,
 )
 from ..expr_functor import computed_first, post_order_visit
+from ..op.memory import is_kill
 from ..op.registry import find_row, settings_of
 from .shape_functions import shaped_type
 from .to_relax import to_relax
@@ -197,6 +198,10 @@ class Interpreter:
             return self._eval(expr, env)
 
     def _bind(self, let: Let, env: dict[Any, Any]) -> None:
+        if is_kill(let.value):
+            env.pop(let.value.args[0], None)
+            env[let.var] = ()
+            return
         value = self._eval(let.value, env)
         if isinstance(let.value, Function):
             value.env[let.var] = value

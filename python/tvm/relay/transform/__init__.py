@@ -29,6 +29,7 @@ from .gradient import FirstOrderGradient, gradient
 from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout, LayoutConfig
 from .lazy_gradient import LazyGradientInit
+from .lifetimes import ManifestLifetimes
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision
 from .normal_forms import ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm
