@@ -25,7 +25,7 @@ register_stateful("memory.kill", True)
 
 
 def kill(value: RelayExpr) -> Call:
-    """Let go of a variable's value, which nothing reads from here on; the result is the empty tuple.
+    """Let go of a variable's value, which nothing reads any more; the result is the empty tuple.
 
     `relay.transform.ManifestLifetimes` writes such calls. The executors "vm" and "debug" forget the
     variable there, so reading it behind is an error; compiled graphs have their memory planned.
