@@ -6,6 +6,7 @@ import pytest
 
 from tvm import autotvm, tir
 from tvm.autotvm import utils
+from tvm.autotvm.task.space import get_factors, get_pow2s
 
 
 def _squared(value):
@@ -31,3 +32,17 @@ def test_arguments_are_mapped_in_batches():
         found = utils.pool_map(_squared, list(range(5)), 2, verbose=True, pool=pool)
     assert found.tolist() == [0, 1, 4, 9, 16]
     assert utils.pool_map(_squared, [], 2) is None
+
+
+def test_factors_and_powers():
+    assert get_factors(12) == [1, 2, 3, 4, 6, 12] and get_factors(1) == [1]
+    assert get_pow2s(16) == [1, 2, 4, 8, 16] and get_pow2s(15) == [1, 2, 4, 8]
+
+
+def test_the_outermost_context_forgets():
+    context = autotvm.DispatchContext.current
+    context.update("llvm", ("mine", 1), "kept")
+    assert context.recorded("llvm", ("mine", 1)) == "kept"
+    with autotvm.apply_history_best(None):
+        autotvm.task.clear_fallback_cache("llvm", ("mine", 1))
+    assert context.recorded("llvm", ("mine", 1)) is None

@@ -50,8 +50,7 @@ def _bound(func: tir.PrimFunc, first: int, arrays: list[NDArray]) -> tir.PrimFun
 def compile_function(func: Function) -> Module:
     """C source with the function under its `global_symbol`, and the arrays that it holds.
 
-    It runs where the library that is made of the program has been written by `export_library`, which
-    calls the compiler, and loaded again.
+    The machine's compiler is called when the function first runs, and by `export_library`.
 
     Raises
     ------
