@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing.pool
 import random
@@ -145,13 +146,9 @@ def pool_map(
     The results as rows of an array, None for no arguments.
     """
     found: list[Any] = []
-    own = multiprocessing.Pool() if pool is None else None
-    try:
+    with contextlib.nullcontext(pool) if pool is not None else multiprocessing.Pool() as workers:
         for begin in range(0, len(args), batch_size):
-            found += (pool or own).map(func, args[begin : begin + batch_size])
+            found += workers.map(func, args[begin : begin + batch_size])
             if verbose:
                 logger.info("mapping %d/%d", len(found), len(args))
-    finally:
-        if own is not None:
-            own.terminate()
     return np.array(found) if found else None

@@ -66,8 +66,8 @@ def _branches(expr: RelayExpr, kept: Vars) -> RelayExpr:
         return expr
     ending = _without(free_vars(expr), kept)
     if isinstance(expr, If):
-        parts = [_block(part, kept, ending) for part in (expr.true_branch, expr.false_branch)]
-        return If(expr.cond, *parts, expr.span)
+        then, other = (_block(p, kept, ending) for p in (expr.true_branch, expr.false_branch))
+        return If(expr.cond, then, other, expr.span)
     clauses = [
         Clause(c.lhs, _block(c.rhs, kept, [*ending, *pattern_vars(c.lhs)])) for c in expr.clauses
     ]
