@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi import get_global_func
-from tvm.runtime import BenchmarkResult, Device, Module, NDArray, ShapeTuple, load_param_dict
+from tvm.runtime import BenchmarkResult, Device, Module, NDArray, load_param_dict
 from tvm.runtime.executor import GraphFunctions
 
 __all__ = ["GraphModule", "create", "first_device", "make_executor"]
@@ -78,15 +78,6 @@ class GraphModule(GraphFunctions):
         """Write an output, given by number or as "output<number>", into the caller's array too."""
         number = int(key.removeprefix("output")) if isinstance(key, str) else key
         self.module["set_output_zero_copy"](number, value)
-
-    def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Shapes and element types of the graph's inputs by name."""
-        info = self.module["get_input_info"]()
-        dtypes = dict(info["dtype"].items())
-        if self._is_remote:
-            # Shapes are objects, which stay in their process; those of arrays are known here.
-            return {name: ShapeTuple(self.get_input(name).shape) for name in dtypes}, dtypes
-        return dict(info["shape"].items()), dtypes
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set parameters, and inputs, from bytes that ``save_param_dict`` made."""

@@ -127,14 +127,29 @@ class TensorType(Type):
 
 @tvm._ffi.register_object("FuncType")
 class FuncType(Type):
-    """A function from argument types to a result type, for every choice of `type_params`."""
+    """A function from argument types to a result type, for every choice of `type_params`.
+
+    Parameters
+    ----------
+    type_constraints : nothing, or an empty list.
+
+    Raises
+    ------
+    ValueError : there are constraints: which types go together, operators say by `add_type_rel`.
+    """
 
     def __init__(
         self,
         arg_types: Sequence[Type],
         ret_type: Type,
         type_params: Sequence[TypeVar] | None = (),
+        type_constraints: Sequence[Type] | None = (),
     ) -> None:
+        if type_constraints:
+            raise ValueError(
+                "FuncType: types of functions have no constraints; which types go together, an "
+                "operator says by add_type_rel"
+            )
         self.__init_handle_by_constructor__(
             _ffi_api.FuncType, list(arg_types), ret_type, list(type_params or ())
         )

@@ -78,7 +78,7 @@ from .struct_info import (
 )
 from .te_calls import te_tensor
 from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
-from .vm_build import build, compile
+from .vm_build import build, compile, lower_kernels
 
 __all__ = [
     "Binding",
@@ -153,6 +153,7 @@ __all__ = [
     "get_shape_of",
     "get_static_type",
     "load_executable",
+    "lower_kernels",
     "mutator",
     "op",
     "register_pipeline",

@@ -31,6 +31,7 @@ __all__ = [
     "ScheduleSource",
     "compile_fused",
     "current_schedules",
+    "fused_kernels",
     "schedules_from",
 ]
 
@@ -76,8 +77,11 @@ def current_schedules() -> ScheduleSource:
     return _CURRENT_SOURCE.get()
 
 
-def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = None) -> Executable:
-    """An executable of a module that has been fused; see :func:`tvm.relax.build`."""
+def fused_kernels(
+    mod: IRModule, target: Target, schedules: ScheduleSource = None
+) -> tuple[dict[str, tir.PrimFunc], dict[str, Mapping[int, Relayout]]]:
+    """The kernels of a module that has been fused, by name, and how each wants its constant inputs
+    laid out; see :func:`tvm.relax.build`."""
     kernels: dict[str, tir.PrimFunc] = {}
     relayouts: dict[str, Mapping[int, Relayout]] = {}
     schedules = current_schedules() if schedules is None else schedules
@@ -98,6 +102,12 @@ def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = Non
     for gvar, func in mod.functions.items():
         if isinstance(func, tir.PrimFunc):
             kernels[str(gvar.name_hint)] = func
+    return kernels, relayouts
+
+
+def compile_fused(mod: IRModule, target: Target, schedules: ScheduleSource = None) -> Executable:
+    """An executable of a module that has been fused; see :func:`tvm.relax.build`."""
+    kernels, relayouts = fused_kernels(mod, target, schedules)
     lister = _CallLister(list(kernels), relayouts)
     programs = [
         lister.program(str(gvar.name_hint), func) for gvar, func in graph_functions(mod).items()

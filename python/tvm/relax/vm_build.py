@@ -14,7 +14,7 @@ from tvm.target import Target
 from tvm.transform import Pass
 
 from .analysis import check_well_formed
-from .compile_fused import ScheduleSource, compile_fused, current_schedules
+from .compile_fused import ScheduleSource, compile_fused, current_schedules, fused_kernels
 from .compile_programs import (
     compile_programs,
     has_fixed_sizes,
@@ -30,7 +30,7 @@ from .pipeline import get_pipeline
 from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
 from .transform.attach_extern import EXTERN_MODULES
 
-__all__ = ["build", "compile"]
+__all__ = ["build", "compile", "lower_kernels"]
 
 
 def build(
@@ -91,13 +91,37 @@ def build(
     return executable
 
 
+def _fused(mod: IRModule) -> IRModule:
+    """A list of kernels of fixed sizes as the groups that become one kernel each."""
+    mod = OptimizeForInference()(lower_dps_packed(in_dataflow_blocks(mod)))
+    return AttachGlobalSymbol()(mod)
+
+
+def lower_kernels(
+    mod: IRModule, target: Target, schedules: ScheduleSource = None
+) -> dict[str, tir.PrimFunc]:
+    """The kernels that :func:`build` compiles for a graph of fixed shapes, by name.
+
+    Parameters
+    ----------
+    schedules : see :func:`build`.
+
+    Raises
+    ------
+    ValueError : the module has other functions than such graphs.
+    """
+    check_well_formed(mod)
+    if not (is_list_of_kernels(mod) and has_fixed_sizes(mod)):
+        raise error.ValueError("relax: kernels are lowered of graphs of tensors of fixed shape")
+    return fused_kernels(_fused(mod), target, schedules)[0]
+
+
 def _compiled(mod: IRModule, target: Target, schedules: ScheduleSource) -> Executable:
     check_well_formed(mod)
     is_processor = target.get_target_device_type() == Device.kDLCPU
     if is_list_of_kernels(mod):
         if has_fixed_sizes(mod):
-            mod = OptimizeForInference()(lower_dps_packed(in_dataflow_blocks(mod)))
-            return compile_fused(AttachGlobalSymbol()(mod), target, schedules)
+            return compile_fused(_fused(mod), target, schedules)
         if is_processor and has_known_shapes(mod):
             mod = OptimizeForInference()(in_dataflow_blocks(mod))
             return compile_programs(with_open_kernels(mod, target), target)

@@ -31,7 +31,7 @@ from . import (
     type_functor,
 )
 from .adt import *
-from .backend import interpreter, layout_graph, layout_rules, te_compiler, vm
+from .backend import c_compiler, interpreter, layout_graph, layout_rules, te_compiler, vm
 from .binding import bind
 from .build_module import bind_params_by_name, build, create_executor, optimize
 from .expr import *

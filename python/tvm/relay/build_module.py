@@ -121,6 +121,10 @@ class ExpressionExecutor:
             return self._function(expr)
         return self._function(Function([], expr))()
 
+    def optimize(self) -> IRModule:
+        """The module as it is evaluated, with every type known."""
+        return infer_module(self.mod)
+
     def _function(self, func: Function) -> Any:
         mod = self.mod.clone()
         mod["__evaluated__"] = func

@@ -33,8 +33,11 @@ __all__ = [
     "Let",
     "LetWithFields",
     "RefCreate",
+    "RefCreateWithFields",
     "RefRead",
+    "RefReadWithFields",
     "RefWrite",
+    "RefWriteWithFields",
     "RelayExpr",
     "Tuple",
     "TupleGetItem",
@@ -442,6 +445,30 @@ def TupleGetItemWithFields(
     """The field with other parts or another place in a source; what is None stays."""
     given = {"tuple_value": tuple_value, "index": index}
     return _remade(tuple_get_item, given, virtual_device, span)
+
+
+def RefCreateWithFields(
+    ref_create: RefCreate, value: RelayExpr | None = None, virtual_device: Any = None,
+    span: Span | None = None,
+) -> RefCreate:  # fmt: skip
+    """The new cell with another value or place in a source; what is None stays."""
+    return _remade(ref_create, {"value": value}, virtual_device, span)
+
+
+def RefReadWithFields(
+    ref_read: RefRead, ref: RelayExpr | None = None, virtual_device: Any = None,
+    span: Span | None = None,
+) -> RefRead:  # fmt: skip
+    """The value of another cell, or with another place in a source; what is None stays."""
+    return _remade(ref_read, {"ref": ref}, virtual_device, span)
+
+
+def RefWriteWithFields(
+    ref_write: RefWrite, ref: RelayExpr | None = None, value: RelayExpr | None = None,
+    virtual_device: Any = None, span: Span | None = None,
+) -> RefWrite:  # fmt: skip
+    """The write with another cell, value or place in a source; what is None stays."""
+    return _remade(ref_write, {"ref": ref, "value": value}, virtual_device, span)
 
 
 def FunctionWithFields(

@@ -27,6 +27,7 @@ __all__ = [
     "from_dlpack",
     "metal",
     "mtl",
+    "numpyasarray",
     "opencl",
     "rocm",
     "to_dlpack",
@@ -251,6 +252,18 @@ def from_dlpack(dltensor: Any) -> NDArray:
     ValueError : a capsule that was consumed before.
     """
     return core.from_dlpack(dltensor.__dlpack__() if hasattr(dltensor, "__dlpack__") else dltensor)
+
+
+def numpyasarray(np_data: np.ndarray) -> tuple[NDArray, tuple[int, ...]]:
+    """NumPy's array as an argument of functions, without a copy, and its shape.
+
+    Raises
+    ------
+    ValueError : its elements do not lie one after the other.
+    """
+    if not np_data.flags.c_contiguous:
+        raise ValueError("numpyasarray: the array must be contiguous; copy it")
+    return from_dlpack(np_data), tuple(np_data.shape)
 
 
 def to_dlpack(array: NDArray) -> Any:

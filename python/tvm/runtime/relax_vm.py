@@ -22,6 +22,7 @@ __all__ = [
     "Executable",
     "VMInstrumentReturnKind",
     "VirtualMachine",
+    "check_memory_cfg",
     "load_executable",
     "make_executable",
 ]
@@ -183,6 +184,22 @@ def make_executable(
     return Executable(mod)
 
 
+def check_memory_cfg(memory_cfg: str | Mapping[Device, str] | None) -> None:
+    """See that a machine's `memory_cfg` names kinds of allocators.
+
+    Raises
+    ------
+    ValueError : one is neither "naive" nor "pooled".
+    """
+    wanted = memory_cfg.values() if isinstance(memory_cfg, Mapping) else [memory_cfg]
+    for kind in wanted:
+        if kind not in (None, "naive", "pooled"):
+            raise ValueError(
+                f'VirtualMachine: memory_cfg is "naive" or "pooled", or one of them for each '
+                f"device; got {kind!r}"
+            )
+
+
 class VirtualMachine:
     """Runs the functions of an executable.
 
@@ -211,13 +228,7 @@ class VirtualMachine:
         memory_cfg: str | Mapping[Device, str] | None = None,
         profile: bool = False,
     ) -> None:
-        wanted = memory_cfg.values() if isinstance(memory_cfg, Mapping) else [memory_cfg]
-        for kind in wanted:
-            if kind not in (None, "naive", "pooled"):
-                raise ValueError(
-                    f'VirtualMachine: memory_cfg is "naive" or "pooled", or one of them for each '
-                    f"device; got {kind!r}"
-                )
+        check_memory_cfg(memory_cfg)
         self._executable = rt_mod.jit() if isinstance(rt_mod, Executable) else Executable(rt_mod)
         first: Any = device[0] if isinstance(device, (list, tuple)) else device
         self.module: Module = self._executable.machine(cpu() if first is None else first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 from tvm._ffi import get_global_func
 
 from .container import ADT, tuple_object
-from .device import Device, cpu
+from .device import Device, cpu, device
 from .module import BenchmarkResult, Module
 from .ndarray import NDArray, array
 from .packed_func import PackedFunc
+from .relax_vm import check_memory_cfg
 
 __all__ = ["Executable", "VirtualMachine"]
 
@@ -70,6 +72,12 @@ class Executable:
     def constants(self) -> str:
         """The constants of the functions, one a line, with their shapes and types."""
         return str(self.mod["get_constants"]())
+
+    @property
+    def virtual_devices(self) -> str:
+        """The device that kernels are compiled for, as a line of text."""
+        kind = device(str(json.loads(self.target)["kind"]))
+        return f"VirtualDevice[0]: device type {kind.device_type}"
 
     @property
     def stats(self) -> str:
@@ -161,6 +169,8 @@ class VirtualMachine:
     ----------
     exe : the program, or a runtime module that holds one.
     device : where kernels run; the first of several.
+    memory_cfg : "naive" or "pooled", for all devices or by device, which are one here: kernels have
+        their memory planned when they are compiled.
 
     Attributes
     ----------
@@ -168,8 +178,12 @@ class VirtualMachine:
     """
 
     def __init__(
-        self, exe: Executable | Module, device: Device | Sequence[Device] | None = None
+        self,
+        exe: Executable | Module,
+        device: Device | Sequence[Device] | None = None,
+        memory_cfg: str | Mapping[Device, str] | None = None,
     ) -> None:
+        check_memory_cfg(memory_cfg)
         if not isinstance(exe, (Executable, Module)):
             raise TypeError(
                 f"runtime.vm: a machine runs an Executable or a Module, got {type(exe).__name__}"
@@ -178,6 +192,7 @@ class VirtualMachine:
         self.device: Device = cpu() if first is None else first
         self._exec = exe if isinstance(exe, Executable) else Executable(exe)
         self.module = self._exec.mod["vm_load_executable"](self.device)
+        self._outputs: dict[str, list[NDArray]] = {}
 
     def _ordered(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Arguments in the order of the parameters."""
@@ -233,12 +248,25 @@ class VirtualMachine:
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
         result = self.module["invoke"](func_name)
+        if func_name in self._outputs:
+            for value, out in zip(self.get_outputs(), self._outputs[func_name]):
+                value.copyto(out)
         # Of a machine elsewhere, several results come one by one: sessions send arrays.
         return result if isinstance(result, (NDArray, ADT)) else tuple_object(self.get_outputs())
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result of "main"."""
         return self.invoke("main", *args, **kwargs)
+
+    def set_outputs(self, func_name: str, *args: NDArray) -> None:
+        """Arrays that each run of a function writes its results to; none for no longer doing so.
+
+        Raises
+        ------
+        KeyError : there is no such function.
+        """
+        self._exec.get_function_params(func_name)
+        self._outputs[func_name] = list(args)
 
     def invoke_with_outputs(
         self, func_name: str, input_args: Mapping[str, Any], output_args: Sequence[NDArray]

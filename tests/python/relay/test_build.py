@@ -263,3 +263,21 @@ def test_workloads_with_constant_weights():
 def test_the_targets_of_tests_are_named_with_relays_helpers(monkeypatch):
     monkeypatch.setenv("TVM_TEST_TARGETS", "llvm")
     assert relay.testing.enabled_targets() == [("llvm", tvm.cpu(0))]
+
+
+def test_a_machine_writes_results_to_arrays_that_it_is_given():
+    x = relay.var("x", shape=(2, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([relay.exp(x), x + x])))
+    program = relay.vm.compile(mod, "llvm")
+    assert program.virtual_devices == f"VirtualDevice[0]: device type {tvm.cpu().device_type}"
+    machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu(), "naive")
+    data = np.random.default_rng(5).standard_normal((2, 3)).astype("float32")
+    outs = [tvm.nd.empty((2, 3)) for _ in range(2)]
+    machine.set_outputs("main", *outs)
+    machine.invoke("main", data)
+    np.testing.assert_allclose(outs[0].numpy(), np.exp(data), rtol=1e-5)
+    np.testing.assert_allclose(outs[1].numpy(), 2 * data, rtol=1e-6)
+    with pytest.raises(KeyError):
+        machine.set_outputs("other", outs[0])
+    with pytest.raises(ValueError, match='memory_cfg is "naive" or "pooled"'):
+        tvm.runtime.vm.VirtualMachine(program, tvm.cpu(), {tvm.cpu(): "huge"})

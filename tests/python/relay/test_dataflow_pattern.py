@@ -240,3 +240,21 @@ def test_none_leaves_the_operands_open(x, y):
     joined = relay.concatenate([x, y], 0)
     assert is_op("concatenate")(None).match(joined)
     assert is_op("add")(None).match(x + y) and not is_op("add")(None).match(x - y)
+
+
+def test_rewritten_operands_keep_the_types_of_what_they_replace(x, y):
+    class Doubled(DFPatternCallback):
+        def __init__(self):
+            super().__init__()
+            self.pattern = is_op("exp")(wildcard())
+            self.seen = []
+
+        def callback(self, pre, post, node_map):
+            self.seen.append(post.args[0].checked_type)
+            return relay.multiply(post.args[0], relay.const(2.0))
+
+    func = relay.Function([x], relay.exp(relay.negative(relay.exp(x))))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"]
+    callback = Doubled()
+    callback.rewrite(typed)
+    assert callback.seen == [typed.params[0].checked_type] * 2

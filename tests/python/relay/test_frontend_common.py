@@ -31,6 +31,11 @@ def test_expressions_with_other_parts_keep_the_rest():
     func = relay.Function([X, W], call, attrs={"Primitive": 1})
     inner = E.FunctionWithFields(func, body=X)
     assert inner.body.same_as(X) and int(inner.attrs["Primitive"]) == 1
+    cell, value = relay.RefCreate(X), relay.RefCreate(W)
+    assert E.RefCreateWithFields(cell, W).value.same_as(W)
+    assert E.RefReadWithFields(relay.RefRead(cell), value).ref.same_as(value)
+    written = E.RefWriteWithFields(relay.RefWrite(cell, X), value=W)
+    assert written.ref.same_as(cell) and written.value.same_as(W)
     other = E.VarWithFields(X, "y", relay.TensorType((2,)))
     assert other.name_hint == "y" and not other.same_as(X) and X.vid.same_as(X)
     assert E.VarWithFields(X, W.vid).name_hint == "w"

@@ -43,6 +43,8 @@ def test_programs_are_built_for_the_executor_aot(func, tmp_path):
     for library in (lib, tvm.runtime.load_module(path)):
         [name] = library["list_module_names"]()
         module = tvm.runtime.executor.AotModule(library[str(name)](tvm.cpu()))
+        shapes, dtypes = module.get_input_info()
+        assert set(shapes) == set(dtypes) and len(shapes) == module.get_num_inputs()
         assert module.get_input_name(0) == "x" and module.get_input_index("x") == 0
         module.set_input("x", data)
         module.run()

@@ -104,3 +104,13 @@ def test_operators_of_users_may_name_a_rule_for_their_type():
         assert str(type_.dtype) == ("bool" if name == "BroadcastComp" else "float32")
         assert op.num_inputs == count
     assert relay.op.get("add").support_level == 1 and relay.op.get("round").support_level == 3
+
+
+def test_flattened_extents_are_a_product_as_it_is_written():
+    n, m = tvm.te.size_var("n"), tvm.te.size_var("m")
+    x = relay.var("x", shape=(n, 2, m, 3))
+    typed = relay.transform.InferTypeLocal(relay.nn.batch_flatten(x))
+    assert typed == relay.TensorType((n, (2 * m) * 3))
+    open_ = relay.var("y", shape=(2, relay.Any(), 3))
+    assert isinstance(relay.transform.InferTypeLocal(relay.nn.batch_flatten(open_)).shape[1],
+                      relay.Any)  # fmt: skip

@@ -183,3 +183,12 @@ def test_complex_numbers_are_refused_with_the_way_out():
             tvm.nd.from_dlpack(given)
     parts = tvm.nd.from_dlpack(torch.view_as_real(values))
     np.testing.assert_array_equal(parts.numpy(), [[1, 2], [3, -1]])
+
+
+def test_numpys_arrays_are_arguments_without_a_copy():
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    array, shape = tvm.nd.numpyasarray(values)
+    values[0, 0] = 7
+    assert shape == (2, 3) and array.numpy()[0, 0] == 7
+    with pytest.raises(ValueError, match="must be contiguous"):
+        tvm.nd.numpyasarray(values.T)

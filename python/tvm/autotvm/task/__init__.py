@@ -8,6 +8,7 @@ from .dispatcher import (
     ApplyHistoryBest,
     DispatchContext,
     FallbackContext,
+    clear_fallback_cache,
 )
 from .relay_integration import extract_from_multiple_program, extract_from_program
 from .space import ConfigEntity, ConfigSpace, FallbackConfigEntity, InstantiationError

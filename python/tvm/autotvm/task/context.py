@@ -11,7 +11,14 @@ from tvm.target import Target
 from ..env import GLOBAL_SCOPE
 from .space import ConfigSpace, FallbackConfigEntity
 
-__all__ = ["ApplyConfig", "ApplyFixedConfig", "DispatchContext", "FallbackContext", "get_config"]
+__all__ = [
+    "ApplyConfig",
+    "ApplyFixedConfig",
+    "DispatchContext",
+    "FallbackContext",
+    "clear_fallback_cache",
+    "get_config",
+]
 
 logger = logging.getLogger("autotvm")
 
@@ -160,6 +167,15 @@ class FallbackContext(DispatchContext):
 
 
 DispatchContext.current = FallbackContext()
+
+
+def clear_fallback_cache(target: Target | str, workload: Any) -> None:
+    """Forget what the outermost context was told of a workload by `FallbackContext.update`."""
+    context = DispatchContext.current
+    while context._old_ctx is not None:
+        context = context._old_ctx
+    assert isinstance(context, FallbackContext)
+    context.clear_cache(target, workload)
 
 
 def get_config(default: Callable[[], Any] | None = None) -> Any:

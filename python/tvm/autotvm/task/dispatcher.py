@@ -11,7 +11,14 @@ import numpy as np
 from tvm.target import Target
 
 from ..measure_node import MeasureInput, MeasureResult
-from .context import ApplyConfig, ApplyFixedConfig, DispatchContext, FallbackContext, get_config
+from .context import (
+    ApplyConfig,
+    ApplyFixedConfig,
+    DispatchContext,
+    FallbackContext,
+    clear_fallback_cache,
+    get_config,
+)
 from .records import load_from_buffer, load_from_file
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "ApplyHistoryBest",
     "DispatchContext",
     "FallbackContext",
+    "clear_fallback_cache",
     "get_config",
     "record_pairs",
 ]

@@ -29,6 +29,8 @@ from .transforms import (
     ReorderSpace,
     SplitSpace,
     TransformSpace,
+    get_factors,
+    get_pow2s,
 )
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "SplitSpace",
     "TransformSpace",
     "VirtualAxis",
+    "get_factors",
+    "get_pow2s",
 ]
 
 _RECORD_TAGS = {
@@ -489,7 +493,7 @@ class FallbackConfigEntity(ConfigSpace):
         left, sizes = space.product, [1] * space.num_output
         for place in reversed(range(space.num_output)):
             limit = constraints[place]
-            fitting = [d for d in space.divisors(left) if limit < 0 or d <= limit]
+            fitting = [d for d in get_factors(left) if limit < 0 or d <= limit]
             sizes[place] = max(fitting) if fitting else 1
             left //= sizes[place]
         self._entity_map[name] = SplitEntity([-1, *sizes[1:]])

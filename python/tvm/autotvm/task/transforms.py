@@ -24,6 +24,8 @@ __all__ = [
     "ReorderSpace",
     "SplitSpace",
     "TransformSpace",
+    "get_factors",
+    "get_pow2s",
 ]
 
 
@@ -81,6 +83,17 @@ class TransformSpace:
         return f"{type(self).__name__}({self.policy})"
 
 
+def get_factors(n: int) -> list[int]:
+    """All divisors of a number, ascending."""
+    small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return sorted({*small, *(n // d for d in small)})
+
+
+def get_pow2s(n: int) -> list[int]:
+    """The powers of two up to a number, ascending."""
+    return [1 << k for k in range(n.bit_length())]
+
+
 class SplitSpace(TransformSpace):
     """Ways to split one axis into `num_outputs` loops; the outermost takes what is left.
 
@@ -121,21 +134,15 @@ class SplitSpace(TransformSpace):
         if filter is not None:
             self.entities = [entity for entity in self.entities if filter(entity)]
 
-    @staticmethod
-    def divisors(number: int) -> list[int]:
-        """All divisors, ascending."""
-        small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-        return sorted({*small, *(number // d for d in small)})
-
     def _enumerate(
         self, policy: str, max_factor: int | None, no_tail: bool
     ) -> Iterator[SplitEntity]:
-        powers = [1 << bit for bit in range(self.product.bit_length())]
-        factors: Iterable[int] = self.divisors(self.product)
+        powers = get_pow2s(self.product)
+        factors: Iterable[int] = get_factors(self.product)
         if policy == "power2":
             factors = powers
         elif policy == "verbose":
-            factors = sorted({*self.divisors(self.product), *powers})
+            factors = sorted({*get_factors(self.product), *powers})
         limit = max_factor or self.product
         fitting = [f for f in factors if f <= min(limit, self.product)]
         for inner in itertools.product(fitting, repeat=self.num_output - 1):

@@ -1,7 +1,7 @@
 """What can be told of relay programs."""
 
 from ..expr_functor import post_order_visit
-from . import sparse_conv2d, sparse_dense
+from . import annotated_regions, sparse_conv2d, sparse_dense
 from .call_graph import CallGraph
 from .checks import check_constant, check_kind, well_formed
 from .features import Feature, count_layers, detect_feature, get_total_mac_number, list_op_freqs

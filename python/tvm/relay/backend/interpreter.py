@@ -35,9 +35,12 @@ from ..expr import (
     Tuple,
     TupleGetItem,
     Var,
+    set_checked_type,
 )
 from ..expr_functor import computed_first, post_order_visit
+from ..op.memory import is_kill
 from ..op.registry import find_row, settings_of
+from .shape_functions import shaped_type
 from .to_relax import to_relax
 from .values import ConstructorValue, RefValue
 
@@ -49,6 +52,7 @@ __all__ = [
     "Ref",
     "RefValue",
     "may_be_setting",
+    "schedules_for",
     "stored",
 ]
 
@@ -194,6 +198,10 @@ class Interpreter:
             return self._eval(expr, env)
 
     def _bind(self, let: Let, env: dict[Any, Any]) -> None:
+        if is_kill(let.value):
+            env.pop(let.value.args[0], None)
+            env[let.var] = ()
+            return
         value = self._eval(let.value, env)
         if isinstance(let.value, Function):
             value.env[let.var] = value
@@ -287,9 +295,10 @@ class Interpreter:
             (k, arg) for k, arg in enumerate(call.args)
             if isinstance(arg, Constant) and may_be_setting(arg)
         )  # fmt: skip
+        shape = self._computed_shape(call, args)
         key = (
             str(call.op.name), types, repr(settings_of(call)),
-            tuple((k, arg.data.numpy().tobytes()) for k, arg in fixed),
+            tuple((k, arg.data.numpy().tobytes()) for k, arg in fixed), shape,
         )  # fmt: skip
         if key not in self._kernels:
             params = [Var(f"p{k}", t) for k, t in enumerate(types)]
@@ -300,12 +309,23 @@ class Interpreter:
             func = Function(used, Call(call.op, operands, call.attrs))
             typed = infer_function(func, None, {})
             places = [k for k, p in enumerate(params) if operands[k].same_as(p)]
+            if shape is not None:
+                set_checked_type(typed.body, shape)
             # Who watches the passes over a module does not mean those that work out a value of it.
             with PassContext(config=PassContext.current().config):
                 machine = compiled(typed, self._target, self._device)
             self._kernels[key] = (machine, places, typed.body.checked_type_)
         machine, places, type_ = self._kernels[key]
         return machine(*[args[k] for k in places])
+
+    def _computed_shape(self, call: Call, args: Sequence[Any]) -> Any:
+        """The type of a result whose shape follows from values, as its operator computes it; None
+        where the shapes of operands say it."""
+        if not isinstance(call.op, Op) or call.op.get_attr("FShapeFunc") is None:
+            return None
+        params = [Var(f"p{k}", type_of_value(arg)) for k, arg in enumerate(args)]
+        probe = Function(params, Call(call.op, params, call.attrs))
+        return shaped_type(call, infer_function(probe, None, {}).body.checked_type_, args)
 
 
 def _fits(pattern: Pattern, value: Any, env: dict[Any, Any]) -> bool:
@@ -373,6 +393,23 @@ def relax_graph(
     return to_relax(func if same else Function(params, body), mod, name, target)
 
 
+def schedules_for(
+    chosen: Callable[[relax.FusedGroup], relax.GroupSchedule | None] | None = None,
+) -> Callable[[relax.FusedGroup], relax.GroupSchedule | None]:
+    """Where the schedules of a build come from: `chosen`, then the contexts around."""
+    use = PassContext.current().config.get(_USE_RECORDS)
+    # Schedules of records come from the innermost context, unless the build is told to leave them.
+    around = current_schedules() if use is None or bool(use) else None
+
+    def schedule_of(group: relax.FusedGroup) -> relax.GroupSchedule | None:
+        found = None if chosen is None else chosen(group)
+        if found is None and around is not None:
+            found = around(group) if callable(around) else around.get(group.key)
+        return found
+
+    return schedule_of
+
+
 def compile_graph(
     func: Function,
     target: Target,
@@ -392,18 +429,8 @@ def compile_graph(
     ------
     ValueError : there is no such compiler.
     """
-    use = PassContext.current().config.get(_USE_RECORDS)
-    # Schedules of records come from the innermost context, unless the build is told to leave them.
-    around = current_schedules() if use is None or bool(use) else None
-
-    def schedule_of(group: relax.FusedGroup) -> relax.GroupSchedule | None:
-        found = None if chosen is None else chosen(group)
-        if found is None and around is not None:
-            found = around(group) if callable(around) else around.get(group.key)
-        return found
-
     graph = relax_graph(func, mod, name, target)
-    executable = relax.build(graph, target, schedule_of)
+    executable = relax.build(graph, target, schedules_for(chosen))
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)
     return executable

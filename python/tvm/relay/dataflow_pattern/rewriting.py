@@ -10,7 +10,7 @@ from tvm.ir import IRModule, RelayExpr, structural_equal
 
 from ..analysis.infer import infer_function
 from ..analysis.variables import free_vars
-from ..expr import Function
+from ..expr import Function, set_checked_type
 from ..expr_functor import ExprMutator
 from .matching import Match, non_overlapping
 
@@ -39,7 +39,8 @@ class DFPatternCallback:
 
         Parameters
         ----------
-        pre, post : the match as it was, and with its operands rewritten.
+        pre, post : the match as it was, and with its operands rewritten. Where the types of one
+            are known, those of the other are.
         node_map : lists of rewritten expressions by pattern.
         """
         raise NotImplementedError(f"{type(self).__name__} writes callback")
@@ -57,6 +58,10 @@ class _Rewriter(ExprMutator):
 
     def dispatch(self, expr: RelayExpr) -> Any:
         post = super().dispatch(expr)
+        known = expr.checked_type_
+        if known is not None and type(post) is type(expr) and post.checked_type_ is None:
+            # Rewrites keep types, so callbacks may ask for those of expressions around others.
+            set_checked_type(post, known)
         match = self._matches.get(expr)
         if match is None:
             return post

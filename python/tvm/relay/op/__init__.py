@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm._older_names import hints_for
 
-from . import annotation, contrib, image, nn, op, random, vision
+from . import annotation, contrib, image, memory, nn, op, random, vision
 from . import operators as operators
 from . import type_relations as type_relations
 from .debugging import debug
@@ -28,6 +28,7 @@ from .op import (
     register_pattern,
     register_reduce_schedule,
     register_schedule,
+    register_shape_func,
     register_stateful,
     register_strategy,
 )

@@ -35,6 +35,7 @@ __all__ = [
     "register_qnn_legalize",
     "register_reduce_schedule",
     "register_schedule",
+    "register_shape_func",
     "register_stateful",
     "register_strategy",
 ]
@@ -217,6 +218,34 @@ def _registered_compute(op_name: str) -> Any:
             "relay.op.register_compute"
         )
     return compute
+
+
+def register_shape_func(
+    op_name: str,
+    data_dependent: bool | Sequence[bool],
+    shape_func: Any = None,
+    level: int = 10,
+) -> Any:
+    """How the shape of an operator's result is computed when the program runs; also a decorator.
+
+    It is asked where the type of the result has `relay.Any` although the operands' shapes are
+    known; see :func:`register_compute`, which then gets the type with that shape.
+
+    Parameters
+    ----------
+    data_dependent : whether the function gets the values of operands, or of each whether it does.
+        Of the others it gets shapes, as tensors of int64.
+    shape_func : gets the attributes, these tensors, and for each result how many axes it has, and
+        returns the shape of each result as a tensor of int64.
+    """
+    depends = [data_dependent] if isinstance(data_dependent, bool) else list(data_dependent)
+
+    def enter(function: Any) -> Any:
+        register_op_attr(op_name, "TShapeDataDependent", [bool(value) for value in depends], level)
+        register_op_attr(op_name, "FShapeFunc", function, level)
+        return function
+
+    return enter if shape_func is None else enter(shape_func)
 
 
 def register_stateful(op_name: str, stateful: bool, level: int = 10) -> Any:

@@ -1,6 +1,7 @@
 """Passes over relay programs."""
 
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
+from tvm.ir.transform import PassContext as build_config
 
 from .atrous import FlattenAtrousConv
 from .base import FunctionPass, function_pass
@@ -28,6 +29,7 @@ from .gradient import FirstOrderGradient, gradient
 from .infer_type import AnnotateSpans, InferType
 from .layouts import AlterOpLayout, ConvertLayout, LayoutConfig
 from .lazy_gradient import LazyGradientInit
+from .lifetimes import ManifestLifetimes
 from .merge_regions import MergeCompilerRegions
 from .mixed_precision import ToMixedPrecision
 from .normal_forms import ToANormalForm, ToBasicBlockNormalForm, ToGraphNormalForm

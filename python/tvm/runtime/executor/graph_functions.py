@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..container import ShapeTuple
 from ..device import RPC_SESS_MASK
 from ..module import Module
 from ..ndarray import NDArray, array
@@ -103,6 +104,15 @@ class GraphFunctions:
         IndexError : there is no such input.
         """
         return str(self.module["get_input_name"](index))
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Shapes and element types of the graph's inputs by name."""
+        info = self.module["get_input_info"]()
+        dtypes = dict(info["dtype"].items())
+        if self._is_remote:
+            # Shapes are objects, which stay in their process; those of arrays are known here.
+            return {name: ShapeTuple(self.get_input(name).shape) for name in dtypes}, dtypes
+        return dict(info["shape"].items()), dtypes
 
     def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
         """An output of the last run; `out` is filled if given.

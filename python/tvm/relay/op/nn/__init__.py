@@ -11,6 +11,7 @@ from .layers import *
 from .moving import *
 from .pooling import *
 from .sparse import *
+from .winograd import *
 
 if TYPE_CHECKING:
     # The operators are entered by name.

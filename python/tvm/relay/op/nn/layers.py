@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -416,7 +418,15 @@ def batch_matmul(
 
 def _flatten_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -> Type:
     data = tensor("relay.nn.batch_flatten", types[0])
-    return TensorType([data.shape[0], product(data.shape[1:])], str(data.dtype))
+    return TensorType([data.shape[0], _times(data.shape[1:])], str(data.dtype))
+
+
+def _times(extents: Sequence[Any]) -> Any:
+    """The product of extents as it is written out, so that programs know the type by its form."""
+    if any(isinstance(extent, AnyExtent) for extent in extents):
+        return product(extents)
+    numbers = [e if (n := extent_number(e)) is None else n for e in extents]
+    return functools.reduce(operator.mul, numbers) if numbers else 1
 
 
 define(
