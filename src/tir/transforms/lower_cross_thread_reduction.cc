@@ -2,6 +2,7 @@
  * \file src/tir/transforms/lower_cross_thread_reduction.cc
  * \brief Blocks that reduce over the threads of a block of threads.
  */
+#include <tvm/arith/analyzer.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
 #include <tvm/runtime/registry.h>
@@ -158,9 +159,13 @@ class PartsOfThreads final : public StmtExprVisitor {
   };
 
   void VisitStmt_(const ForNode* op) final {
-    if (op->kind != ForKind::kThreadBinding) return StmtExprVisitor::VisitStmt_(op);
+    if (op->kind != ForKind::kThreadBinding) {
+      Enter(op);
+      return StmtExprVisitor::VisitStmt_(op);
+    }
     const std::string tag = op->thread_binding.value()->thread_tag;
     if (IsThread(GetRef<For>(op)) && !is_one(op->extent)) feeds_[op->loop_var.get()] = {tag};
+    Enter(op);
     const bool kernel = !in_kernel_;
     in_kernel_ = true;
     StmtExprVisitor::VisitStmt_(op);
@@ -174,7 +179,7 @@ class PartsOfThreads final : public StmtExprVisitor {
     const BlockNode* outside = block_;
     block_ = op->block.get();
     for (size_t i = 0; i < op->iter_values.size(); ++i) {
-      feeds_[op->block->iter_vars[i]->var.get()] = TagsIn({op->iter_values[i]});
+      values_.Set(op->block->iter_vars[i]->var, Substitute(op->iter_values[i], values_));
     }
     StmtExprVisitor::VisitStmt_(op);
     block_ = outside;
@@ -195,10 +200,15 @@ class PartsOfThreads final : public StmtExprVisitor {
     StmtExprVisitor::VisitExpr_(op);
   }
 
-  Tags TagsIn(const Array<PrimExpr>& exprs) const {
+  void Enter(const ForNode* op) {
+    analyzer_.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
+  }
+
+  /*! \brief The axes on which the value of an index depends: of (i * 64 + thread) / 64, none. */
+  Tags TagsIn(const Array<PrimExpr>& exprs) {
     Tags tags;
     for (const PrimExpr& expr : exprs) {
-      PostOrderVisit(expr, [&](const ObjectRef& node) {
+      PostOrderVisit(analyzer_.Simplify(Substitute(expr, values_)), [&](const ObjectRef& node) {
         auto found = feeds_.find(node.get());
         if (found != feeds_.end()) tags.insert(found->second.begin(), found->second.end());
       });
@@ -222,8 +232,11 @@ class PartsOfThreads final : public StmtExprVisitor {
 
   bool in_kernel_ = false;
   const BlockNode* block_ = nullptr;
-  /*! \brief The thread axes that variables of loops and blocks depend on. */
+  arith::Analyzer analyzer_;
+  /*! \brief The thread axes that variables of loops are. */
   std::map<const Object*, Tags> feeds_;
+  /*! \brief What variables of blocks are, in those of loops. */
+  Map<Var, PrimExpr> values_;
   std::map<const BufferNode*, Tags> parts_;
   std::vector<Read> reads_;
 };
