@@ -71,6 +71,7 @@ def test_parameters_get_random_arrays():
     (array,) = nn.init_params(builder.get())
     assert array.shape == (2, 3) and 0 <= array.numpy().min() < array.numpy().max() < 1
     open_ = relax.Var("y", R.Tensor(("n",), "float32"))
+    builder = relax.BlockBuilder()
     with builder.function("main", [open_]):
         builder.emit_func_output(open_)
     with pytest.raises(ValueError, match="y has no fixed shape"):
