@@ -30,8 +30,9 @@ from .op import has_op, op_spec
 from .program_codegen import write_programs
 from .rewriter import FunctionRewriter, graph_functions, uses_of
 from .struct_info import TensorStructInfo, TupleStructInfo
-from .transform import AttachGlobalSymbol, LambdaLift, LegalizeOps
+from .transform import AttachGlobalSymbol, LambdaLift
 from .transform.legalize_ops.common import is_computed, registered
+from .transform.legalize_ops.legalize import compact_kernels
 
 __all__ = [
     "compile_programs",
@@ -181,7 +182,7 @@ def _legal(mod: IRModule) -> IRModule:
         for name in _operator_names(func)
         if op_spec(name).is_view
     }
-    return LegalizeOps(views)(LambdaLift()(mod))
+    return compact_kernels(LambdaLift()(mod), views)
 
 
 def _as_it_is(builder: BlockBuilder, call: Call) -> Call:

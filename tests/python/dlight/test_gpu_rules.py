@@ -95,6 +95,67 @@ def test_gemv(n, k, by_columns):
     assert {"threadIdx.x", "threadIdx.y"} <= threads(check([A, x, y], answer, dl.gpu.GEMV))
 
 
+def few_vectors(n, k, epilogue):
+    m = te.var("m", "int64")
+    A, B = te.placeholder((m, k), name="A"), te.placeholder((n, k), name="B")
+    r = te.reduce_axis((0, k), name="r")
+    C = te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[j, r], axis=r), name="C")
+    out = te.compute((m, n), lambda i, j: C[i, j] * 2.0, name="out") if epilogue else C
+    return te.create_prim_func([A, B, out], index_dtype_override="int64")
+
+
+@pytest.mark.parametrize("epilogue", [False, True])
+@pytest.mark.parametrize("n, k, bucket", [(48, 96, 4), (30, 100, 2)])
+def test_a_few_vectors_in_buckets(n, k, bucket, epilogue):
+    gpu = emulated("cuda")
+    with gpu:
+        mod = dl.ApplyDefaultSchedule(dl.gpu.LowBatchGEMV(bucket))(
+            tvm.IRModule({"main": few_vectors(n, k, epilogue)})
+        )
+    assert {"blockIdx.y", "threadIdx.x", "threadIdx.y"} <= threads(mod)
+    kernel = tvm.build(mod, target=gpu)
+    for m in (1, bucket, bucket + 1):
+        a, b = (RNG.uniform(-1, 1, shape).astype("float32") for shape in ((m, k), (n, k)))
+        out = tvm.nd.array(np.zeros((m, n), "float32"))
+        kernel(tvm.nd.array(a), tvm.nd.array(b), out)
+        np.testing.assert_allclose(out.numpy(), (2 if epilogue else 1) * a @ b.T, 1e-4, 1e-5)
+
+
+def test_vectors_of_a_fixed_number_are_left_to_other_rules():
+    mod = tvm.IRModule({"main": te.create_prim_func(matmul(4, 48, 96, transposed=True))})
+    with Target("cuda"):
+        same = dl.ApplyDefaultSchedule(dl.gpu.LowBatchGEMV(4))(mod)
+    tvm.ir.assert_structural_equal(same, mod)
+    with pytest.raises(ValueError, match="bucket of 1 or more, got 0"):
+        dl.gpu.LowBatchGEMV(0)
+
+
+def test_a_part_of_threads_is_known_by_its_value():
+    # Element h // 32 of what thread h % 32 holds is the same in all threads.
+    @T.prim_func
+    def squares(A: T.Buffer((128,), "float32"), B: T.Buffer((1,), "float32")):
+        own = T.alloc_buffer((4,), scope="local")
+        for _ in T.thread_binding(1, thread="blockIdx.x"):
+            for tx in T.thread_binding(32, thread="threadIdx.x"):
+                for i in range(4):
+                    with T.block("keep"):
+                        h = T.axis.spatial(128, i * 32 + tx)
+                        own[h // 32] = A[h] * 2.0
+            for tx in T.thread_binding(32, thread="threadIdx.x"):
+                for i in range(4):
+                    with T.block("add"):
+                        vt, vi = T.axis.remap("RR", [tx, i])
+                        with T.init():
+                            B[0] = 0.0
+                        B[0] = B[0] + own[vi]
+
+    kernel = tvm.build(squares, target=emulated("cuda"))
+    a = RNG.uniform(-1, 1, 128).astype("float32")
+    out = tvm.nd.array(np.zeros(1, "float32"))
+    kernel(tvm.nd.array(a), out)
+    np.testing.assert_allclose(out.numpy(), [2 * a.sum()], 1e-4)
+
+
 @pytest.mark.parametrize("epilogue", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", [(32, 256), (7, 50)])

@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import relax
+from tvm.relax import op
 from tvm.relax.analysis import get_var2val
 from tvm.relax.dpl import (
     DFPattern,
@@ -323,3 +324,88 @@ def test_patterns_of_attention_and_layer_norm():
     assert not plain.match(call)
     scale = relax.Var("g", relax.TensorStructInfo((8,), "float32"))
     assert make_layer_norm_pattern()[0].match(relax.op.nn.layer_norm(q, scale, scale, [-1]))
+
+
+@pytest.mark.parametrize("start_op", ["split", "strided_slice"])
+@pytest.mark.parametrize("layout", ["BS3NH", "SBN3H"])
+def test_patterns_of_attention_over_pieces_of_one_tensor(start_op, layout):
+    from tvm.relax.backend.patterns import make_stacked_attention_pattern
+
+    shape = (2, 8, 3 * 4 * 16) if layout == "BS3NH" else (8, 2, 4, 48)
+    x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        if start_op == "split":
+            whole = builder.emit(op.split(x, 3, axis=-1))
+            pieces = [builder.emit(relax.TupleGetItem(whole, i)) for i in range(3)]
+        else:
+            width = shape[-1] // 3
+            pieces = [
+                builder.emit(op.strided_slice(x, [-1], [i * width], [(i + 1) * width]))
+                for i in range(3)
+            ]
+        if layout == "BS3NH":
+            heads = [builder.emit(op.reshape(piece, (2, 8, 4, 16))) for piece in pieces]
+            out = builder.emit(op.nn.attention(*heads))
+        else:
+            heads = [builder.emit(op.permute_dims(piece, [1, 0, 2, 3])) for piece in pieces]
+            out = builder.emit(op.permute_dims(op.nn.attention(*heads), [1, 0, 2, 3]))
+        builder.emit_func_output(out)
+    func = builder.get()["main"]
+    values = relax.analysis.get_var2val(func)
+    pattern, parts = make_stacked_attention_pattern(start_op, layout=layout)
+    found = pattern.extract_matched_expr(values[out], values)
+    assert found[parts["stacked_qkv"]].same_as(x)
+    other, _ = make_stacked_attention_pattern(start_op, with_bias=True, layout=layout)
+    assert not other.match(values[out], values)
+    with pytest.raises(ValueError, match="not reshape"):
+        make_stacked_attention_pattern("reshape")
+    with pytest.raises(ValueError, match="not NHWC"):
+        make_stacked_attention_pattern(start_op, layout="NHWC")
+
+
+def test_patterns_of_scaled_products_and_kernels_of_norms():
+    from tvm.relax.backend.patterns import (
+        make_matmul_dequantize_pattern,
+        make_matmul_multiply_pattern,
+        make_rms_norm_pattern,
+    )
+
+    def values_of(make, *params):
+        builder = relax.BlockBuilder()
+        with builder.function("main", list(params)):
+            out = builder.emit(make(builder, *params))
+            builder.emit_func_output(out)
+        values = relax.analysis.get_var2val(builder.get()["main"])
+        return values[out], values
+
+    a, b = (relax.Var(n, relax.TensorStructInfo((4, 4), "float32")) for n in "ab")
+    s, t = (relax.Var(n, relax.TensorStructInfo((1,), "float32")) for n in "st")
+    pattern, parts = make_matmul_multiply_pattern(transposed_rhs=True)
+    scaled, values = values_of(
+        lambda bb, a, b, s, t: op.astype(
+            op.multiply(op.matmul(a, op.permute_dims(b)), op.multiply(s, t)), "float16"
+        ),
+        a, b, s, t,
+    )  # fmt: skip
+    assert pattern.extract_matched_expr(scaled, values)[parts["scaleB"]].same_as(t)
+    i, j = (relax.Var(n, relax.TensorStructInfo((4, 4), "int8")) for n in "ij")
+    pattern, parts = make_matmul_dequantize_pattern()
+    scale, zero = relax.const(0.5, "float32"), relax.const(1, "int32")
+    out, values = values_of(
+        lambda bb, i, j: op.dequantize(
+            op.matmul(i, j, out_dtype="int32"), scale, zero, out_dtype="float32"
+        ),
+        i, j,
+    )  # fmt: skip
+    assert pattern.extract_matched_expr(out, values)[parts["scale"]].same_as(scale)
+    pattern, parts = make_rms_norm_pattern()
+    w = relax.Var("w", relax.TensorStructInfo((4,), "float32"))
+    norm, values = values_of(
+        lambda bb, a, w: bb.call_te(
+            lambda x, y: tvm.topi.nn.rms_norm(x, y, [1]), a, w, primfunc_name_hint="rms_norm"
+        ),
+        a, w,
+    )  # fmt: skip
+    found = pattern.extract_matched_expr(norm, values)
+    assert str(found[parts["gv"]].name_hint) == "rms_norm" and found[parts["inp"]].same_as(a)

@@ -129,6 +129,24 @@ def test_one_kernel_called_twice_has_blocks_of_its_own() -> None:
     np.testing.assert_allclose(vm["main"](tvm.nd.array(x)).numpy(), np.exp(np.exp(x)), rtol=1e-5)
 
 
+def test_kernels_that_a_pattern_finds_are_one() -> None:
+    chain: Any = relax.dpl.wildcard()
+    for _ in range(2):
+        chain = relax.dpl.is_op("relax.call_tir")(
+            relax.dpl.GlobalVarPattern(), relax.dpl.TuplePattern([chain]), add_constraint=False
+        )
+    legal = LegalizeOps()(_module(lambda x: op.sum(op.exp(x), 1), (3, 4)))
+    found = relax.transform.FuseOpsByPattern([("exp_sum", chain)])(legal)
+    mod = FuseTIR()(found)
+    assert len(_kernels(found)) == 2 and len(_kernels(mod)) == 1
+    assert sum(isinstance(f, relax.Function) for f in mod.functions.values()) == 1
+    x = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"))
+    np.testing.assert_allclose(
+        machine["main"](tvm.nd.array(x)).numpy(), np.exp(x).sum(1), rtol=1e-5
+    )
+
+
 def test_functions_that_call_others_are_refused() -> None:
     @I.ir_module
     class Module:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,3 +197,86 @@ def test_a_kernel_and_what_calls_it_are_made_apart():
     assert list(values.fields) == [x]
     tvm.ir.assert_structural_equal(info, x.struct_info)
     assert extents is None
+
+
+def _blocks(make, *infos):
+    """How many blocks the kernel of an operator has."""
+    count = 0
+
+    def look(node):
+        nonlocal count
+        count += isinstance(node, tir.BlockRealize)
+
+    tir.stmt_functor.post_order_visit(_kernel(_legalized(make, *infos)).body, look)
+    return count - 1
+
+
+@pytest.mark.parametrize(
+    ("make", "steps"),
+    [(op.nn.silu, 2), (op.nn.gelu, 5), (op.nn.gelu_tanh, 9), (lambda x: op.mean(x, 1), 2)],
+)
+def test_kernels_for_schedules_have_a_block_for_each_step(make, steps):
+    assert _blocks(make, ((2, 3), "float32")) == steps
+
+
+def test_norms_and_losses_have_blocks_for_their_steps():
+    vector, batch = ((4,), "float32"), ((2, 3, 4), "float32")
+    assert _blocks(lambda x, w: op.nn.rms_norm(x, w, axes=[-1]), batch, vector) == 4
+    statistics = [((3,), "float32")] * 4
+    assert _blocks(lambda x, *v: op.nn.batch_norm(x, *v, axis=1), batch, *statistics) == 12
+    scores, places, weights = ((5, 3), "float32"), ((5,), "int64"), ((3,), "float32")
+    assert _blocks(op.nn.nll_loss, scores, places, weights) == 5
+
+
+def test_a_mean_multiplies_by_what_it_would_divide_by():
+    assert _stored(lambda x: op.mean(x, 1), ((2, 4), "float32")) == "T_sum[ax0]*0.25"
+
+
+def test_take_trusts_its_indices():
+    expected = "A[B[ax0],ax1]"
+    assert _stored(lambda x, i: op.take(x, i, 0), ((5, 4), "float32"), ((3,), "int64")) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "answer"),
+    [
+        (op.nn.silu, torch.nn.functional.silu),
+        (op.nn.gelu, torch.nn.functional.gelu),
+        (op.nn.gelu_tanh, lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+        (op.asinh, torch.asinh),
+        (op.atanh, torch.atanh),
+        (op.acosh, torch.acosh),
+        (op.rsqrt, torch.rsqrt),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_stepwise_kernels_compute_the_function(make, answer, dtype):
+    low, high = {op.acosh: (1, 9), op.rsqrt: (0.1, 9)}.get(make, (-1, 1))
+    x = np.random.default_rng(3).uniform(low, high, (5, 7)).astype(dtype)
+    machine = relax.VirtualMachine(relax.build(_legalized(make, (x.shape, dtype)), "llvm"))
+    expected = answer(torch.from_numpy(x.astype("float32"))).numpy()
+    tolerance = 1e-5 if dtype == "float32" else 2e-3
+    np.testing.assert_allclose(machine["main"](tvm.nd.array(x)).numpy(), expected, tolerance, 1e-6)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_transposed_convolutions_turn_the_weight_in_a_block(groups, stride):
+    rng = np.random.default_rng(groups)
+    x = rng.normal(size=(2, 4, 5, 6)).astype("float32")
+    w = rng.normal(size=(4, 3, 3, 2)).astype("float32")
+    more = (stride - 1, 0)
+    mod = _legalized(
+        lambda a, b: op.nn.conv2d_transpose(
+            a, b, strides=(stride, stride), padding=(1, 0), output_padding=more, groups=groups
+        ),
+        (x.shape, "float32"),
+        (w.shape, "float32"),
+    )
+    assert "kernel_transform" in str(mod)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"))
+    expected = torch.nn.functional.conv_transpose2d(
+        torch.from_numpy(x), torch.from_numpy(w), None, stride, (1, 0), more, groups
+    )
+    found = machine["main"](tvm.nd.array(x), tvm.nd.array(w)).numpy()
+    np.testing.assert_allclose(found, expected.numpy(), 1e-4, 1e-5)

@@ -76,6 +76,24 @@ def test_a_source_is_linked_into_the_library(module, tmp_path, extent):
         np.testing.assert_allclose(got, np.maximum(a + 0.5 * b, 0), rtol=1e-6)
 
 
+def test_a_method_adds_the_module_whose_function_it_names(module):
+    class Scaled(nn.Module):
+        def forward(self, a: nn.Tensor, b: nn.Tensor):
+            nn.add_extern(module)
+            return nn.op.extern("test_scaled", [a, b, 0.5], nn.Tensor.placeholder([5], "float32"))
+
+    mod, _, externs = Scaled().export_tvm(spec_of(5), allow_extern=True)
+    assert externs == [module]
+    built = relax.build(relax.transform.AttachExternModules(externs)(mod))
+    a, b = np.random.default_rng(1).standard_normal((2, 5)).astype("float32")
+    got = relax.VirtualMachine(built)["forward"](tvm.nd.array(a), tvm.nd.array(b)).numpy()
+    np.testing.assert_allclose(got, a + 0.5 * b, rtol=1e-6)
+    with pytest.raises(ValueError, match="allow_extern"):
+        Scaled().export_tvm(spec_of(5))
+    with pytest.raises(RuntimeError, match="no network is being exported"):
+        nn.add_extern(module)
+
+
 def test_a_network_is_called_with_tensors_of_pytorch(module):
     import torch
 

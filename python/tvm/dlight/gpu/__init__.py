@@ -3,6 +3,7 @@
 from .fallback import Fallback
 from .gemv import GEMV
 from .general_reduction import GeneralReduction
+from .low_batch_gemv import LowBatchGEMV
 from .matmul import Matmul
 from .reduction import Reduction
 from .rule import GPUScheduleRule
@@ -13,6 +14,7 @@ __all__ = [
     "Fallback",
     "GPUScheduleRule",
     "GeneralReduction",
+    "LowBatchGEMV",
     "Matmul",
     "Reduction",
     "Transpose",

@@ -10,7 +10,7 @@ from ..base import BlockInfo
 from .reduction import is_one_reduction
 from .rule import GPUScheduleRule, axes_of, fuse_all
 
-__all__ = ["Matmul"]
+__all__ = ["Matmul", "operand_groups"]
 
 _THREADS, _OWN, _DEPTH = 8, 4, 16
 
@@ -25,7 +25,7 @@ class Matmul(GPUScheduleRule):
         if len(blocks) != 1 or not is_one_reduction(blocks) or most < _THREADS * _THREADS:
             return False
         block = blocks[0].block_rv
-        groups = _groups(sch, blocks[0])
+        groups = operand_groups(sch, blocks[0])
         if groups is None:
             return False
         batch, rows, columns, depth = groups
@@ -77,7 +77,7 @@ def _depth_of(sch: Schedule, loop: LoopRV) -> int:
     return depth
 
 
-def _groups(sch: Schedule, info: BlockInfo) -> tuple[list[LoopRV], ...] | None:
+def operand_groups(sch: Schedule, info: BlockInfo) -> tuple[list[LoopRV], ...] | None:
     """Loops of the batch, of the rows of the first and of the second operand, and of the sum."""
     node = sch.get(info.block_rv)
     loops = sch.get_loops(info.block_rv)

@@ -138,9 +138,9 @@ def _take(call: Call) -> TensorStructInfo:
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
+    numbers = [v.value if isinstance(v, PrimValue) else v for v in values]
     return [
-        v.value if isinstance(v, PrimValue) else v if isinstance(v, PrimExpr) else int(v)
-        for v in values
+        v if isinstance(v, PrimExpr) and not isinstance(v, tir.IntImm) else int(v) for v in numbers
     ]
 
 

@@ -6,15 +6,20 @@ few lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
-from tvm import error
-from tvm.ir import RelayExpr
+import numpy as np
+
+from tvm import error, tir
+from tvm.ir import IRModule, RelayExpr
+from tvm.runtime import NDArray
+from tvm.runtime.ndarray import array
 
 from .. import op
 from ..block_builder import BlockBuilder
-from ..expr import Var
+from ..expr import Tuple, Var
 from ..struct_info import TensorStructInfo
 
 __all__ = [
@@ -26,6 +31,10 @@ __all__ = [
     "ReLU",
     "Sequential",
     "emit",
+    "emit_checkpoint",
+    "emit_checkpoint_sequential",
+    "emit_te",
+    "init_params",
 ]
 
 
@@ -36,10 +45,113 @@ def emit(expr: RelayExpr, name_hint: str = "") -> Var:
     ------
     RuntimeError : none is, see `BlockBuilder.function`.
     """
+    return _builder().emit(expr, name_hint)
+
+
+def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
+    """Bind the call of a te function's kernel in the builder at work.
+
+    Raises
+    ------
+    RuntimeError : none is, see `BlockBuilder.function`.
+    """
+    return _builder().emit_te(func, *args, **kwargs)
+
+
+def _builder() -> BlockBuilder:
     builder = BlockBuilder.current()
     if builder is None:
         raise error.RuntimeError("relax.testing.nn: no function is being built")
-    return builder.emit(expr, name_hint)
+    return builder
+
+
+def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
+    """What `func` computes, marked so that `Gradient` computes it again in the backward pass.
+
+    Operands, alone or in tuples and lists, are where the part begins, and the result is where it
+    ends; arguments that are no expressions are handed on.
+    """
+
+    def start(value: Any) -> Any:
+        if isinstance(value, Tuple):
+            return Tuple([start(field) for field in value.fields])
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(start, value))
+        if isinstance(value, RelayExpr) and not isinstance(value, tir.PrimExpr):
+            return emit(op.grad.start_checkpoint(value))
+        return value
+
+    result = func(*map(start, args), **{name: start(value) for name, value in kwargs.items()})
+    return emit(op.grad.end_checkpoint(result))
+
+
+def emit_checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]] | Sequential,
+    segments: int | Sequence[int],
+    input: RelayExpr,
+    checkpoint_last: bool = False,
+) -> Any:
+    """Functions one after the other, in parts of which each is computed again for the gradient.
+
+    Parameters
+    ----------
+    segments : number of parts, of which the last takes what is left over; or how many functions
+        each has.
+    checkpoint_last : whether the last part, with which the backward pass begins, is such a part.
+
+    Raises
+    ------
+    ValueError : there are fewer functions than parts, or lengths that do not add up.
+    """
+    steps = list(functions.modules if isinstance(functions, Sequential) else functions)
+    if isinstance(segments, int):
+        if not 1 <= segments <= len(steps):
+            raise error.ValueError(
+                f"emit_checkpoint_sequential: {len(steps)} functions make no {segments} segments"
+            )
+        length = len(steps) // segments
+        ends = [*(length * k for k in range(segments)), len(steps)]
+    else:
+        ends = [0]
+        for length in segments:
+            ends.append(ends[-1] + int(length))
+        if ends[-1] != len(steps):
+            raise error.ValueError(
+                f"emit_checkpoint_sequential: segments {list(segments)} are of {ends[-1]} "
+                f"functions, and there are {len(steps)}"
+            )
+
+    def part(start: int, end: int) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            for step in steps[start:end]:
+                value = step(value)
+            return value
+
+        return run
+
+    value: Any = input
+    for start, end in pairwise(ends):
+        kept = end == len(steps) and not checkpoint_last
+        value = part(start, end)(value) if kept else emit_checkpoint(part(start, end), value)
+    return value
+
+
+def init_params(mod: IRModule) -> list[NDArray]:
+    """Random arrays, uniform in [0, 1), for the parameters of a module's function "main".
+
+    Raises
+    ------
+    ValueError : a parameter is no tensor of fixed extents.
+    """
+    rng = np.random.default_rng(0)
+    arrays = []
+    for param in mod["main"].params:
+        info = param.struct_info
+        extents = getattr(getattr(info, "shape", None), "values", None)
+        if extents is None or any(not isinstance(extent, tir.IntImm) for extent in extents):
+            raise error.ValueError(f"init_params: {param.name_hint} has no fixed shape but {info}")
+        arrays.append(array(rng.random([int(n) for n in extents]).astype(str(info.dtype))))
+    return arrays
 
 
 def _named(name: str) -> str:

@@ -24,6 +24,8 @@ from .graph_pass import graph_pass
 
 __all__ = ["FuseTIR"]
 
+_CALL_TIR = "relax.call_tir"
+
 _Value = Any  # A buffer, or a list of values for a tuple.
 
 
@@ -124,7 +126,7 @@ class _Fused:
     def _computed(self, value: RelayExpr, var: Var) -> _Value:
         if not isinstance(value, Call):
             return self._value(value)
-        if str(getattr(value.op, "name", "")) != "relax.call_tir":
+        if str(getattr(value.op, "name", "")) != _CALL_TIR:
             raise error.ValueError(f"FuseTIR: a fused function calls kernels only, not {value.op}")
         kernel = self._mod[str(value.args[0].name_hint)]
         results = self._declared(value.struct_info, str(var.name_hint))
@@ -188,13 +190,23 @@ class _Calls(PyExprMutator):
         return [field for part in parts for field in self._fields(part)]
 
 
+def _is_fused(func: Function) -> bool:
+    if "Primitive" not in func.attrs or "Codegen" in func.attrs:
+        return False
+    return "Composite" not in func.attrs or all(
+        isinstance(binding.value, Call) and str(getattr(binding.value.op, "name", "")) == _CALL_TIR
+        for block in func.body.blocks
+        for binding in block.bindings
+    )
+
+
 @graph_pass("relax.FuseTIR")
 def FuseTIR(mod: IRModule) -> IRModule:
     """The module with one kernel for each function of attribute "Primitive".
 
     The kernel has the blocks of those that the function calls, one after the other, and what they
     hand on in memory of its own. Kernels that nothing calls any more are gone. A function that
-    `FuseOpsByPattern` made of operators stays.
+    `FuseOpsByPattern` made of operators, or for another compiler, stays.
 
     Raises
     ------
@@ -203,8 +215,7 @@ def FuseTIR(mod: IRModule) -> IRModule:
     """
     made: dict[str, tuple[GlobalVar, tir.PrimFunc]] = {}
     for gvar, func in mod.functions.items():
-        is_fused = isinstance(func, Function) and "Primitive" in func.attrs
-        if is_fused and "Composite" not in func.attrs:
+        if isinstance(func, Function) and _is_fused(func):
             name = str(gvar.name_hint)
             made[name] = (GlobalVar(name), _Fused(func, mod).func)
     if not made:

@@ -65,16 +65,19 @@ def _is_alias(value: RelayExpr) -> bool:
 @mutator
 class _Killer(PyExprMutator):
     def visit_seq_expr_(self, op: SeqExpr) -> RelayExpr:
-        readers = _Readers(op)
+        last: dict[Var, list[Var]] = {}
+        for var, place in _Readers(op).last.items():
+            if place is not None:
+                last.setdefault(place, []).append(var)
         bindings = {b.var: b for block in op.blocks for b in block.bindings}
         blocks = []
         for block in op.blocks:
             self.builder_.begin_binding_block()
             for binding in block.bindings:
                 self.visit_binding(binding)
-                for var, place in readers.last.items():
+                for var in last.get(binding.var, ()):
                     release = _released(bindings[var])
-                    if place is not None and place.same_as(binding.var) and release is not None:
+                    if release is not None:
                         self.builder_.emit(release, "_")
             blocks.append(self.builder_.end_block())
         return SeqExpr(blocks, op.body)

@@ -3,7 +3,7 @@
 from . import core, llm, op, spec
 from .core import Effect, Object, Parameter, Tensor
 from .effects import IOEffect, KVCache
-from .exporter import Exporter
+from .exporter import Exporter, add_extern
 from .extern import ExternModule, ObjectModule, SourceModule
 from .module import Module, ModuleList
 from .modules import *

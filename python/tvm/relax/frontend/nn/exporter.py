@@ -18,7 +18,7 @@ from .effects import IOEffect
 from .extern import ExternModule
 from .tensor import Object, Parameter, Tensor
 
-__all__ = ["Exporter"]
+__all__ = ["Exporter", "add_extern"]
 
 Named = list[tuple[str, Any]]
 
@@ -50,6 +50,7 @@ class Exporter:
     def __init__(self, debug: bool) -> None:
         self.builder = BlockBuilder()
         self.io_effect = IOEffect() if debug else None
+        self._added: list[ExternModule] = []
 
     @staticmethod
     def current() -> Exporter:
@@ -84,11 +85,15 @@ class Exporter:
         assert well_formed(mod)
         return mod, params
 
-    @staticmethod
-    def extern_modules(spec: _spec.ModuleSpec) -> list[ExternModule]:
-        """The modules of other compilers' functions in the network, each once."""
+    def add_extern(self, module: ExternModule) -> None:
+        """Have one more module of other compilers' functions linked into the network's library."""
+        self._added.append(module)
+
+    def extern_modules(self, spec: _spec.ModuleSpec) -> list[ExternModule]:
+        """The modules of other compilers' functions in the network, and added ones, each once."""
         found = find_attributes(spec.module, "", lambda item: isinstance(item, ExternModule))
-        return list({id(module): module for _, module in found}.values())
+        modules = [module for _, module in found] + self._added
+        return list({id(module): module for module in modules}.values())
 
     def _emit_effects(self, effects: Named) -> None:
         builder = self.builder
@@ -196,3 +201,15 @@ def _result(value: Any) -> RelayExpr:
     raise error.TypeError(
         f"nn: a method gives tensors, or tuples and lists of them, got {type(value)}"
     )
+
+
+def add_extern(mod: ExternModule) -> None:
+    """Link a module of other compilers' functions into the library of the network at work.
+
+    For methods that call its functions by name (`nn.op.extern`), while they are traced.
+
+    Raises
+    ------
+    RuntimeError : no network is being exported.
+    """
+    Exporter.current().add_extern(mod)

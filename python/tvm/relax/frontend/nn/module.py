@@ -65,13 +65,14 @@ class Module(Component):
         ValueError : the network has such modules and `allow_extern` is false.
         """
         module_spec = ModuleSpec.from_raw(spec, self)
-        externs = Exporter.extern_modules(module_spec)
+        exporter = Exporter(debug)
+        mod, params = exporter.build(module_spec)
+        externs = exporter.extern_modules(module_spec)
         if externs and not allow_extern:
             raise error.ValueError(
                 "`ExternModule`(s) exist when they are not allowed. Turn on flag `allow_extern` to "
                 "allow."
             )
-        mod, params = Exporter(debug).build(module_spec)
         return (mod, params, externs) if allow_extern else (mod, params)
 
     def jit(
@@ -100,12 +101,13 @@ class Module(Component):
             raise error.ValueError(f"Unknown out_format: {out_format}; there is 'torch'")
         where = device if isinstance(device, Device) else _device(device)
         module_spec = ModuleSpec.from_raw(spec, self)
-        mod, params = Exporter(debug).build(module_spec)
+        exporter = Exporter(debug)
+        mod, params = exporter.build(module_spec)
         values = _values(params, where)
         if pipeline is not None:
             mod = get_pipeline(pipeline)(mod)
         kind = str(device).partition(":")[0]
-        externs = Exporter.extern_modules(module_spec)
+        externs = exporter.extern_modules(module_spec)
         if externs:
             mod = AttachExternModules(externs)(mod)
         built = build(mod, target or ("llvm" if kind.startswith("cpu") else kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...op.rules import known_shape
 from ...struct_info import TensorStructInfo, TupleStructInfo
 from .neural import NEURAL_FUNCTIONS
 from .operators import SHAPE_ONLY, TE_FUNCTIONS
+from .stepwise import STEPWISE_FUNCTIONS
 
 __all__ = ["Legalization", "default_legalization", "is_computed", "register_legalize", "registered"]
 
@@ -74,14 +76,23 @@ def is_computed(op: Op) -> bool:
     return str(op.name) in _COMPUTED
 
 
-def default_legalization(call: Call) -> Legalization | None:
-    """The kernel of an operator's te computation; None if there is none, or shapes are unknown."""
+def default_legalization(call: Call, stepwise: bool = True) -> Legalization | None:
+    """The kernel of an operator's te computation; None if there is none, or shapes are unknown.
+
+    Parameters
+    ----------
+    stepwise : of single steps, as TVM's kernels are, for schedules; else of as few as possible.
+    """
     name = str(call.op.name)
     if not has_op(call.op) and name not in _COMPUTED:
         return None
     if not _is_known(call.struct_info) or not all(map(_operand_is_known, call.args)):
         return None
-    return _kernel_call if _known_value(call) is None else _constant
+    if _known_value(call) is not None:
+        return _constant
+    compute = STEPWISE_FUNCTIONS.get(name) if stepwise else None
+    compute = compute or _COMPUTED.get(name) or op_spec(name).compute
+    return functools.partial(_kernel_call, compute)
 
 
 def _known_value(call: Call) -> Constant | None:
@@ -106,7 +117,7 @@ def _constant(builder: BlockBuilder, call: Call) -> RelayExpr:
     return value
 
 
-def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
+def _kernel_call(compute: Callable[..., Any], builder: BlockBuilder, call: Call) -> RelayExpr:
     name = str(call.op.name)
     short = name.rsplit(".", 1)[-1]
     operands = [
@@ -119,7 +130,6 @@ def _kernel_call(builder: BlockBuilder, call: Call) -> RelayExpr:
         operands[like] = call.args[like].struct_info.shape
         if name != "relax.collapse_sum_like":
             settings["dtype"] = str(call.struct_info.dtype)
-    compute = _COMPUTED[name] if name in _COMPUTED else op_spec(name).compute
     hint = f"tir_{short}" if short in _PREFIXED else _KERNEL_NAMES.get(short, short)
     # Which operands are weights that may be laid out anew, the graph knows.
     unmarked = {"layout_free_buffers": None}

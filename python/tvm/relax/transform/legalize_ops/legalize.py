@@ -16,16 +16,21 @@ from ...struct_info import TensorStructInfo
 from ..graph_pass import graph_pass
 from .common import Legalization, default_legalization, is_computed, registered
 
-__all__ = ["LegalizeOps", "LegalizeUnfusableOps", "legalize_for_targets"]
+__all__ = ["LegalizeOps", "LegalizeUnfusableOps", "compact_kernels", "legalize_for_targets"]
 
 
 class _Legalizer(PyExprMutator):
     def __init__(
-        self, mod: IRModule, own: Mapping[str, Legalization], fusable: bool = True
+        self,
+        mod: IRModule,
+        own: Mapping[str, Legalization],
+        fusable: bool = True,
+        stepwise: bool = False,
     ) -> None:
         super().__init__(mod)
         self._own = own
         self._fusable = fusable
+        self._stepwise = stepwise
 
     def visit_call_(self, op: Call) -> RelayExpr:
         call = self.visit_expr_post_order(op)
@@ -39,7 +44,7 @@ class _Legalizer(PyExprMutator):
         chosen = self._own.get(name) or registered(name)
         if chosen is not None:
             return self._legal_again(chosen, call)
-        legal = default_legalization(call)
+        legal = default_legalization(call, self._stepwise)
         return call if legal is None else self.builder_.normalize(legal(self.builder_, call))
 
     def _legal_again(self, legal: Legalization, call: Call) -> RelayExpr:
@@ -70,11 +75,21 @@ def LegalizeOps(
         told of, and these before the operator's own computation.
     enable_warning : warn of operators that stay, by name.
     """
-    result = _legalized(_Legalizer(mod, dict(customize_legalize_map or {})), mod)
+    result = _legalized(_Legalizer(mod, dict(customize_legalize_map or {}), stepwise=True), mod)
     if enable_warning:
         for name in sorted(_left_in(result)):
             warnings.warn(f"LegalizeOps: no legalization of {name} was found", stacklevel=2)
     return result
+
+
+def compact_kernels(mod: IRModule, own: Mapping[str, Legalization]) -> IRModule:
+    """The module with operators as kernels of as few steps as possible, which nobody schedules.
+
+    Parameters
+    ----------
+    own : what to do with some operators instead, as `LegalizeOps` takes it.
+    """
+    return _legalized(_Legalizer(mod, own), mod)
 
 
 class _TargetedLegalizer(_Legalizer):

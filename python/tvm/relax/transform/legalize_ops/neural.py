@@ -10,12 +10,12 @@ from tvm import error, te, tir, topi
 from ...op.computations import relaid
 from ...op.precision import computed_in_float32
 
-__all__ = ["NEURAL_FUNCTIONS"]
+__all__ = ["NEURAL_FUNCTIONS", "conv_transpose"]
 
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def _conv_transpose(
+def conv_transpose(
     data: te.Tensor,
     weight: te.Tensor,
     strides: Any = 1,
@@ -28,6 +28,7 @@ def _conv_transpose(
     out_layout: str | None = None,
     out_dtype: str | None = None,
 ) -> te.Tensor:
+    """A transposed convolution of any layout, without a copy of the weight."""
     out = topi.nn.conv_transpose(
         data, weight, strides, padding, output_padding, groups, data_layout, kernel_layout,
         out_dtype or None, dilation,
@@ -150,8 +151,8 @@ def _einsum(operands: Sequence[te.Tensor], subscripts: str) -> te.Tensor:
 
 
 NEURAL_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "relax.nn.conv1d_transpose": _conv_transpose,
-    "relax.nn.conv2d_transpose": _conv_transpose,
+    "relax.nn.conv1d_transpose": conv_transpose,
+    "relax.nn.conv2d_transpose": conv_transpose,
     "relax.nn.max_pool1d": _pool(1, "max"),
     "relax.nn.max_pool3d": _pool(3, "max"),
     "relax.nn.avg_pool1d": _pool(1, "avg"),
