@@ -35,7 +35,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--strategy", default="gradient", help="gradient, expected-gain or round-robin"
     )
     parser.add_argument("--early-stopping", type=int, help="trials without improvement")
-    parser.add_argument("--cost-model", help="saved cost model to start with; kept up to date")
+    parser.add_argument(
+        "--cost-model", help="cost model to start with, if there is one; kept up to date"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder of tasks and records")
     options = parser.parse_args(arguments)
     for name in ("batch_size", "trials", "per_round"):

@@ -66,7 +66,7 @@ def ansor_tune(
     search_space : "ansor" or "felix"; by default what the policy prefers.
     strategy : of the task scheduler, "gradient", "expected-gain" or "round-robin".
     early_stopping : measurements of a task without improvement after which it rests.
-    cost_model : saved cost model to start with, which is kept up to date.
+    cost_model : file of a cost model to start with, where it exists; it is kept up to date.
 
     Raises
     ------
