@@ -16,6 +16,7 @@ __all__ = [
     "ir_transform",
     "post_order_visit",
     "pre_order_visit",
+    "renew_bindings",
     "renew_defs",
     "substitute",
 ]
@@ -66,3 +67,11 @@ def renew_defs(func: Any) -> Any:
     their shapes bind. What it uses without a definition stays.
     """
     return _ffi_api.RenewDefs(func)
+
+
+def renew_bindings(body: Stmt) -> Stmt:
+    """A copy of a statement that binds variables of its own, for use beside the original.
+
+    The same object when nothing is bound inside.
+    """
+    return _ffi_api.RenewBindings(body)

@@ -158,6 +158,7 @@ PrimFunc RenewDefinitions(const PrimFunc& func) {
 }  // namespace
 
 TVM_REGISTER_GLOBAL("tir.RenewDefs").set_body_typed(RenewDefinitions);
+TVM_REGISTER_GLOBAL("tir.RenewBindings").set_body_typed(RenewBindings);
 
 }  // namespace tir
 }  // namespace tvm

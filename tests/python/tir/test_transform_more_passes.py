@@ -294,6 +294,25 @@ def test_tests_leave_loops_that_hold_nothing_else():
     assert not apply(transform.UnswitchLoops(), kept).body.same_as(kept.body)
 
 
+@pytest.mark.parametrize("hoist", [transform.HoistIfThenElse, transform.HoistExpression])
+def test_a_loop_that_is_written_twice_has_variables_of_its_own(hoist):
+    a = tir.decl_buffer((64,), name="A")
+
+    def inner(i, j):
+        return tir.IfThenElse(
+            i < 3, tir.BufferStore(a, 1.0, [i * 8 + j]), tir.BufferStore(a, 2.0, [i * 8 + j])
+        )
+
+    whole = tir.PrimFunc([a], loop(8, lambda i: loop(8, lambda j: inner(i, j), name="j")))
+    func = apply(hoist(), whole)
+    branch = func.body.body
+    assert not branch.then_case.loop_var.same_as(branch.else_case.loop_var)
+    assert tir.analysis.verify_ssa(func)
+    filled = tvm.nd.array(np.zeros(64, "float32"))
+    tvm.build(func, target="llvm")(filled)
+    assert filled.numpy().tolist() == [1.0] * 24 + [2.0] * 40
+
+
 def test_hoisting_refuses_an_unknown_option():
     with (
         tvm.transform.PassContext(config={"tir.HoistIfThenElse": {"everywhere": True}}),

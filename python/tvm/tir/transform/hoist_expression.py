@@ -14,6 +14,7 @@ from ..analysis import CallEffectKind, side_effect, undefined_vars
 from ..function import PrimFunc
 from ..functor import StmtExprMutator, StmtExprVisitor
 from ..op import if_then_else
+from ..stmt_functor import renew_bindings
 from .function_pass import prim_func_pass
 
 __all__ = ["HoistExpression", "HoistIfThenElse", "HoistedConditionals", "HoistedLetBindings"]
@@ -272,16 +273,16 @@ class _Hoister(StmtExprMutator):
             return stmt.LetStmt(binding.var, binding.value, self.visit(rest))
         if finder.condition is None:
             return self._visit_below(op)
-        cases = []
-        for holds in (True, False):
-            body = _Assume(finder.condition, holds).visit(op.body)
-            cases.append(
-                stmt.Evaluate(0) if _is_nothing(body) else self.visit(loop_with_body(op, body))
-            )
-        then_case, else_case = cases
-        if _is_nothing(else_case):
-            return stmt.IfThenElse(finder.condition, then_case, None)
-        return stmt.IfThenElse(finder.condition, then_case, else_case)
+        bodies = [_Assume(finder.condition, holds).visit(op.body) for holds in (True, False)]
+        loops = [None if _is_nothing(body) else loop_with_body(op, body) for body in bodies]
+        then_case, else_case = loops
+        if then_case is not None and else_case is not None:
+            else_case = renew_bindings(else_case)
+        return stmt.IfThenElse(
+            finder.condition,
+            stmt.Evaluate(0) if then_case is None else self.visit(then_case),
+            None if else_case is None else self.visit(else_case),
+        )
 
 
 def loop_with_body(loop: stmt.For, body: stmt.Stmt) -> stmt.For:
