@@ -161,6 +161,9 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       Poly exact;
       if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
         return Poly();
+      if (a.IsConst() && b.IsConst() && !b.IsZero()) {
+        return PolyRing::Const(a.ConstTerm() % b.ConstTerm());
+      }
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
       if (const int64_t common = CommonFactor(a, b); common > 1 && !HoldsData(a)) {
         ring_.DivideByTerm(a, {kUnitMono, common}, &exact);

@@ -114,6 +114,13 @@ def test_no_value_leaves_its_congruence(expr):
             assert (value - found.base) % found.coeff == 0
 
 
+@pytest.mark.parametrize("divisor", [3, 4, -6, 8])
+def test_remainders_of_negative_numbers_are_numbers(divisor):
+    for value in range(-30, 31):
+        rest = tir.stmt_functor.substitute(tir.truncmod(x, divisor), {x: tir.const(value, x.dtype)})
+        assert int(arith.Analyzer().simplify(rest)) == int(np.fmod(value, divisor))
+
+
 def test_quotients_join_remainders_of_other_numbers():
     i0, i1 = te.var("i0", "int64"), te.var("i1", "int64")
     analyzer = arith.Analyzer()
