@@ -83,7 +83,8 @@ def LowerCrossThreadReduction() -> Pass:
     Raises
     ------
     ValueError : the operator of the block is not known, or other statements or spatial loops are
-        inside of its reduction.
+        inside of its reduction; or a thread of a kernel reads what only others have written, in
+        memory of its own or in global memory that no thread waits for.
     """
     return _ffi_api.LowerCrossThreadReduction()
 
