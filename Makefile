@@ -74,10 +74,12 @@ $(VENV)/.dependencies: $(VENV)/.build-tools
 	$(BIN)/python scripts/install_dependencies.py
 	touch $@
 
+# The stamp is of when the build began: what was edited while it ran is built by the next one.
 $(VENV)/.installed: $(VENV)/.build-tools $(NATIVE_SOURCES)
+	@touch $@.begun
 	$(APART) CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/python -m pip install --quiet --no-build-isolation \
 	  --no-deps $(if $(UNITY),--config-settings=cmake.define.TVM_UNITY=$(UNITY)) --editable .
-	touch $@
+	@mv $@.begun $@
 
 lint: build  ## ruff, mypy, clang-format, clippy
 	$(BIN)/ruff check .

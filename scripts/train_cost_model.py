@@ -63,6 +63,9 @@ def parse_arguments(arguments: list[str] | None, command: str | None) -> argpars
         help="data sets, such as one of this machine and the replay of another's checkpoint",
     )
     train.add_argument("-o", "--out", type=Path, required=True, help="checkpoint to write")
+    train.add_argument(
+        "--start", type=Path, help="checkpoint to train further, such as one of another machine"
+    )
     train.add_argument("--train-ratio", type=float, default=0.9, help="share of the tasks")
     train.add_argument(
         "--min-lat", type=float, default=0.0, help="seconds; faster ones are left out"
@@ -201,7 +204,7 @@ def _train_mlp(options: argparse.Namespace) -> None:
     for path in options.dataset[1:]:
         data.extend(DatasetBuilder.load(path))
     data = filter_latency(data, options.min_lat, options.max_lat)
-    model = MLPModelPLWrapper(loss_func=options.loss_f, seed=options.seed)
+    model = MLPModelPLWrapper(loss_func=options.loss_f, seed=options.seed, pretrained=options.start)
     metrics = train_mlp(
         data,
         model,
@@ -238,6 +241,7 @@ def _recreate(options: argparse.Namespace) -> None:
         argparse.Namespace(
             dataset=[data, *options.dataset],
             out=options.out,
+            start=None,
             train_ratio=options.train_ratio,
             min_lat=0.0,
             max_lat=float("inf"),
@@ -306,6 +310,8 @@ def _check_files(options: argparse.Namespace) -> None:
     FileNotFoundError : a file that is read does not exist, or the folder of one that is written.
     """
     read = [*getattr(options, "dataset", []), *getattr(options, "tasks", [])]
+    if getattr(options, "start", None) is not None:
+        read.append(options.start)
     logs = getattr(options, "logs", [])
     if options.command == "felix_dataset":
         read += [folder / name for folder in logs for name in ("tasks.json", "records.json")]

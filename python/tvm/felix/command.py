@@ -263,9 +263,11 @@ def _tune(options: argparse.Namespace) -> None:
     phases = not options.no_progress
     init_logging(console=30, phases=phases)
     phase("Loading %s", settings.network)
+    from tvm.target import Target
+
     from .tune_network import tune_network
 
-    settings.budget().model()
+    settings.budget().model(Target(settings.target))
     model, inputs = _load(settings.network, settings.weights, settings.batch_size, settings.inputs)
     together = {name: _load(name, None, settings.batch_size, ()) for name in settings.together}
     folder.mkdir(parents=True, exist_ok=True)

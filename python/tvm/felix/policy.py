@@ -295,8 +295,8 @@ def make_policies(
     ----------
     params : `seed`, `n_config_seeds`, `n_grad_steps` and `search_space` of FelixPolicy, and the
         fields of SearchSettings.
-    load_model_file : checkpoint to start from; by default the packaged one for processors, and
-        nothing for other targets.
+    load_model_file : checkpoint to start from; by default the one in this package of processors
+        like the tasks' target, and nothing where there is none, or several.
     load_log_file : records to learn from, and not to measure again.
 
     Raises
@@ -313,8 +313,9 @@ def make_policies(
             f"{', '.join([*_PARAMS, *names])}"
         )
     seed = options.pop("seed", 0)
-    processors = all("cpu" in task.target.keys for task in tasks)
-    checkpoint = load_model_file or (packaged_checkpoint() if processors else None)
+    packaged = {packaged_checkpoint(task.target) for task in tasks}
+    # All tasks share one network, and none that comes with the package is of several kinds.
+    checkpoint = load_model_file or (packaged.pop() if len(packaged) == 1 else None)
     learner = Learner(LatencyModel(pretrained=checkpoint, seed=seed))
     policies = [
         make_policy(

@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 # Programs of a task that are kept for replay, at least.
 _REPLAYED_OF_TASK = 8
+# Learning rate of a model that was trained before: less than half of a new one's, so that it keeps
+# what it knows.
+_FURTHER_RATE = 3e-4
 
 
 def measure_programs(
@@ -119,7 +122,8 @@ def train_mlp(
     Parameters
     ----------
     data : measured programs of at least two tasks.
-    model : a model without weights yet; its inputs are standardised on the training part.
+    model : one without weights yet, whose inputs are standardised on the training part, or a
+        trained one, which is trained further in smaller steps.
     output : checkpoint in the format of `LatencyModel.save`.
     train_ratio : share of the tasks used for training, in (0, 1).
     epochs : passes over the training part.
@@ -149,8 +153,9 @@ def train_mlp(
         model.expect(data.kind)
     model.ensure_built(train.features[0].shape[1])
     assert model.model is not None
-    whole = train.batch()
-    model.model.standardise(whole.features, whole.labels)
+    if not model.trained:
+        whole = train.batch()
+        model.model.standardise(whole.features, whole.labels)
     check = validation.batch()
     rng = np.random.default_rng(seed)
     log = None if log_folder is None else TensorBoardLogger(str(log_folder), name="cost_model")
@@ -168,7 +173,7 @@ def train_mlp(
         loss = model.descend(
             (train.minibatches(model.batch_size, rng) for _ in range(epochs)),
             check,
-            lr=model.lr,
+            lr=_FURTHER_RATE if model.trained else model.lr,
             on_round=on_round,
         )
     if log is not None:

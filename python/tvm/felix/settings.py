@@ -39,8 +39,8 @@ class SearchBudget:
     grad_steps : gradient steps of a kernel's first round.
     per_round : programs measured a round.
     seed : of every random choice.
-    cost_model : "packaged" for the checkpoint in this package, of processors, which other targets
-        do without; "none" for an untrained model; or a path.
+    cost_model : "packaged" for the checkpoint in this package of processors like the target, which
+        other targets do without; "none" for an untrained model; or a path.
 
     Raises
     ------
@@ -62,14 +62,14 @@ class SearchBudget:
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed must be from 0 to 2**63 - 1, got {self.seed}")
 
-    def checkpoint(self) -> Path | None:
-        """The file of the cost model to start from; None for a new one.
+    def checkpoint(self, target: Target) -> Path | None:
+        """The file of the cost model that a search for `target` starts from; None for a new one.
 
         Raises
         ------
         ValueError : there is no such file.
         """
-        choices = {"packaged": packaged_checkpoint(), "none": None}
+        choices = {"packaged": packaged_checkpoint(target), "none": None}
         found = choices.get(self.cost_model, Path(self.cost_model))
         if found is not None and not Path(found).is_file():
             raise ValueError(
@@ -78,8 +78,8 @@ class SearchBudget:
             )
         return None if found is None else Path(found)
 
-    def model(self) -> LatencyModel:
-        """The cost model to start from.
+    def model(self, target: Target) -> LatencyModel:
+        """The cost model that a search for `target` starts from.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class SearchBudget:
         """
         from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 
-        return LatencyModel(pretrained=self.checkpoint(), seed=self.seed)
+        return LatencyModel(pretrained=self.checkpoint(target), seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def check_settings(settings: TuneSettings) -> None:
         InputSpec.read(text)
     if settings.threads is not None and settings.threads < 1:
         raise ValueError(f"threads must be >= 1, got {settings.threads}")
-    settings.budget().checkpoint()
+    settings.budget().checkpoint(target)
 
 
 # Types of the options in run.json.

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -421,7 +421,7 @@ def _check_search(
         raise ValueError(f'runner must be "local" or "ray", got {runner!r}')
     if runner == "local":
         require_device(target)
-    budget.model()
+    budget.model(target)
     return budget
 
 
@@ -513,9 +513,6 @@ def search_kernels(
         return KernelSearch(tasks, None, {}, 0)
     if on_tasks is not None:
         on_tasks(tasks)
-    # What comes with the package was trained on processors.
-    if budget.cost_model == "packaged" and "cpu" not in target.keys:
-        budget = replace(budget, cost_model="none")
     records = folder / "records.json"
     known = _recall(tasks, target, folder, budget, cache)
     wanted = [task for task in tasks if _key(task) not in known]
@@ -543,7 +540,7 @@ def search_kernels(
     try:
         # The model is read meanwhile.
         session.start_workers()
-        optimizer = Optimizer(wanted, budget.model(), seed=budget.seed, session=session)
+        optimizer = Optimizer(wanted, budget.model(target), seed=budget.seed, session=session)
         # Known schedules are where the search starts; they cost no measurement of this run.
         if (folder / REMEMBERED).exists():
             session.n_measure -= optimizer.restore(folder / REMEMBERED)

@@ -23,6 +23,9 @@ from tvm.auto_scheduler.cost_model.metric import (
 from tvm.auto_scheduler.search_space import learned_feature_names
 from tvm.felix.checkpoint import packaged_checkpoint
 from tvm.felix.pretrain import train_mlp
+from tvm.felix.settings import SearchBudget
+from tvm.felix.task_model import network_share
+from tvm.target import Target
 from tvm.target.machine import host_cpu
 
 
@@ -173,6 +176,20 @@ def test_training_keeps_a_redirected_stream_free_of_its_bar(tmp_path, capfd):
     assert "epoch" not in capfd.readouterr().err
 
 
+def test_a_trained_model_is_trained_further_from_what_it_knows(tmp_path):
+    known, new = made_up_programs(120, n_tasks=6), made_up_programs(60, n_tasks=6, seed=5)
+    first = MLPModelPLWrapper()
+    train_mlp(known, first, tmp_path / "first.ckpt", epochs=30, progress=False)
+    again = MLPModelPLWrapper(pretrained=tmp_path / "first.ckpt")
+    further = train_mlp(new, again, tmp_path / "again.ckpt", epochs=1, progress=False)
+    afresh = train_mlp(new, MLPModelPLWrapper(), tmp_path / "new.ckpt", epochs=1, progress=False)
+    assert further["val_loss"] < afresh["val_loss"]
+    # Its inputs mean what they meant, and its card is of what it learned last.
+    assert again.model is not None and first.model is not None
+    assert torch.equal(again.model.mean, first.model.mean)
+    assert again.card["programs"] < first.card["programs"]
+
+
 def test_pre_training_on_a_single_task_is_refused(tmp_path):
     with pytest.raises(ValueError, match="more tasks or another train_ratio"):
         train_mlp(made_up_programs(20, n_tasks=1), MLPModelPLWrapper(), tmp_path / "model.ckpt")
@@ -205,9 +222,28 @@ def test_equal_seeds_train_equal_models():
     assert torch.equal(*results)
 
 
-def test_the_packaged_checkpoint_takes_the_features_of_this_version():
-    model = MLPModelPLWrapper(pretrained=packaged_checkpoint())
+# Of registers of 512, 256 and 128 bits, which have another processor's network, and no processor.
+PROCESSORS = {"znver4": "512", "znver3": "256", "x86-64": "256"}
+
+
+@pytest.mark.parametrize("cpu", PROCESSORS)
+def test_the_packaged_checkpoint_is_of_processors_like_the_target(cpu):
+    target = Target(f"llvm -mcpu={cpu}")
+    found = packaged_checkpoint(target)
+    assert found == packaged_checkpoint(f"llvm -mcpu={cpu}") and PROCESSORS[cpu] in found.name
+    assert SearchBudget().checkpoint(target) == found
+    model = SearchBudget().model(target)
+    assert model.trained and model.card["tasks"] > 100
     model.ensure_built(len(learned_feature_names("llvm", "felix")))
+    at_home = network_share(model, target) == network_share(model, Target("llvm -mcpu=znver5"))
+    assert at_home == (cpu != "x86-64")
+
+
+def test_no_packaged_checkpoint_is_of_a_gpu():
+    target = Target("nvidia/nvidia-a100")
+    assert packaged_checkpoint(target) is None
+    assert SearchBudget().checkpoint(target) is None
+    assert not SearchBudget().model(target).trained
 
 
 def test_a_checkpoint_with_other_features_is_refused_with_the_way_out():

@@ -136,6 +136,10 @@ def test_scripts_for_one_command_take_its_arguments_and_the_seed(train, capsys):
     [
         (["felix_dataset", "-l", "{here}", "{here}/no", "-o", "{here}/d"], "no file {here}/no/t"),
         (["train_mlp", "-d", "{here}/no.npz", "-o", "{here}/m"], "no file {here}/no.npz"),
+        (
+            ["train_mlp", "-d", "{replay}", "--start", "{here}/no.ckpt", "-o", "{here}/m"],
+            "no file {here}/no.ckpt",
+        ),
         (["train_ansor", "-l", "{here}/no.json", "-o", "{here}/m"], "no file {here}/no.json"),
         (
             ["train_mlp", "-d", "{replay}", "-o", "{here}/no/m"],
