@@ -19,7 +19,7 @@ from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import open_shape, settled_shape
 from .graph_pass import graph_pass
 
-__all__ = ["ConvertConvTranspose"]
+__all__ = ["ConvertConvTranspose", "TransposedDimension", "phases_of", "plain_dimensions"]
 
 _NAMES = ("nn.conv_transpose", "nn.conv1d_transpose", "nn.conv2d_transpose")
 _LAYOUTS = {1: ("NCW", "IOW"), 2: ("NCHW", "IOHW"), 3: ("NCDHW", "IODHW")}
@@ -29,7 +29,7 @@ _LEAST_USED = 0.5
 
 
 @dataclass(frozen=True)
-class _Dimension:
+class TransposedDimension:
     """One spatial dimension of a transposed convolution.
 
     Element y of the result is the sum over k of element (y + before - k * dilation) / stride of
@@ -92,14 +92,9 @@ class _Converter(FunctionRewriter):
         out_dtype = settings.get("out_dtype")
         if groups == 1 and not out_dtype and math.prod(d.size for d in dims) == 1:
             return self._of_one_point(data, weight, dims)
-        if any(d.stride != 1 and d.dilation != 1 for d in dims):
+        if not _fits_plain(dims):
             return None
-        if any(min(d.padding) < 0 for d in dims):
-            return None
-        used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
-        if used < _LEAST_USED:
-            return None
-        phases = self._rearranged(weight, lambda array: _phases(array, dims, groups))
+        phases = self._rearranged(weight, lambda array: phases_of(array, dims, groups))
         padding = [d.padding for d in dims]
         product = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[len(dims)](
             data,
@@ -114,7 +109,7 @@ class _Converter(FunctionRewriter):
         return self._interleaved(self.emit(product), dims, groups, shapes[2])
 
     def _of_one_point(
-        self, data: RelayExpr, weight: RelayExpr, dims: Sequence[_Dimension]
+        self, data: RelayExpr, weight: RelayExpr, dims: Sequence[TransposedDimension]
     ) -> RelayExpr:
         """The result for data of one point: each element is one product of its channels."""
         batch, channels = open_shape(data.struct_info)[:2]
@@ -142,7 +137,7 @@ class _Converter(FunctionRewriter):
         return self.emit(op.reshape(taken, places.shape))
 
     def _interleaved(
-        self, phases: Var, dims: Sequence[_Dimension], groups: int, shape: Sequence[int]
+        self, phases: Var, dims: Sequence[TransposedDimension], groups: int, shape: Sequence[int]
     ) -> RelayExpr:
         """The result from the channels of (groups, a stride each, filters) at each period."""
         rank = len(dims)
@@ -173,7 +168,7 @@ def _dimensions(
     data: Sequence[int],
     weight: Sequence[int],
     out: Sequence[int],
-) -> list[_Dimension]:
+) -> list[TransposedDimension]:
     rank = len(data) - 2
     columns = zip(
         data[2:],
@@ -183,10 +178,39 @@ def _dimensions(
         const_shape(as_pads(settings.get("padding", 0), rank)),
         const_shape(as_sizes(settings.get("dilation", 1), rank)),
     )
-    return [_Dimension(*column) for column in columns]
+    return [TransposedDimension(*column) for column in columns]
 
 
-def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.ndarray:
+def _fits_plain(dims: Sequence[TransposedDimension]) -> bool:
+    """Whether a plain convolution computes all phases, and with less work than the definition."""
+    if any(d.stride != 1 and d.dilation != 1 for d in dims) or any(
+        min(d.padding) < 0 for d in dims
+    ):
+        return False
+    used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
+    return used >= _LEAST_USED
+
+
+def plain_dimensions(
+    settings: dict[str, Any],
+    data: Sequence[int],
+    weight: Sequence[int],
+    out: Sequence[int],
+) -> list[TransposedDimension] | None:
+    """The spatial dimensions of a transposed convolution that becomes a plain one, else None.
+
+    Parameters
+    ----------
+    settings : of the call.
+    data, weight, out : shapes of the operands and the result.
+    """
+    if not _is_plain(settings, len(data) - 2):
+        return None
+    dims = _dimensions(settings, data, weight, out)
+    return dims if math.prod(d.size for d in dims) > 1 and _fits_plain(dims) else None
+
+
+def phases_of(weight: np.ndarray, dims: Sequence[TransposedDimension], groups: int) -> np.ndarray:
     """Weights of the plain convolution, (groups, a stride each, filters) by channels and taps."""
     channels, filters = weight.shape[:2]
     grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
@@ -203,7 +227,7 @@ def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.n
     return result.reshape(-1, channels // groups, *taps)
 
 
-def _at_each_point(weight: np.ndarray, dims: Sequence[_Dimension]) -> np.ndarray:
+def _at_each_point(weight: np.ndarray, dims: Sequence[TransposedDimension]) -> np.ndarray:
     """(filters and places of the result, channels), for data of one point."""
     channels, filters = weight.shape[:2]
     result = np.zeros((filters, *(d.out for d in dims), channels), weight.dtype)

@@ -13,7 +13,8 @@ from tvm.topi.x86.vectors import vector_lanes
 from ..expr import Call
 from ..op import register_alter_op_layout
 from ..op.registry import row_of, settings_of
-from .templates import conv2d_workloads, in_blocks
+from .templates import in_blocks
+from .workloads import conv2d_workloads
 
 __all__: list[str] = []
 

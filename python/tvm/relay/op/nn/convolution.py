@@ -153,7 +153,7 @@ def _compute(rank: int) -> Any:
             rank, s, x.shape[data_layout.index("C")], *w.shape[:2]
         ):
             w = topi.reshape(w, [w.shape[0] * w.shape[1], 1, *w.shape[2:]])
-        blocked = _in_blocks(x, w, s) if rank == 2 else None
+        blocked = _in_blocks(rank, x, w, s)
         if blocked is not None:
             return blocked
         if data_layout not in supported:
@@ -169,23 +169,25 @@ def _compute(rank: int) -> Any:
     return accumulated_in_float32(run)
 
 
-def _in_blocks(x: Any, w: Any, s: Mapping[str, Any]) -> Any:
+def _in_blocks(rank: int, x: Any, w: Any, s: Mapping[str, Any]) -> Any:
     """The convolution over blocks as they stand; None for layouts that topi has no program for."""
-    data = re.fullmatch(r"NCHW(\d+)c", s["data_layout"])
-    kernel = re.fullmatch(r"OIHW(\d+)i(\d+)o", s["kernel_layout"])
-    if data is None or kernel is None:
+    space = _SPACE[rank]
+    data = re.fullmatch(rf"NC{space}(\d+)c", s["data_layout"])
+    kernel = re.fullmatch(rf"OI{space}(\d+)i(\d+)o", s["kernel_layout"])
+    if rank == 1 or data is None or kernel is None:
         return None
     depthwise = s["groups"] > 1
+    if depthwise and rank == 3:
+        return None
     lanes = int(data[1])
     if kernel.groups() != ("1", data[1]) if depthwise else kernel[1] != data[1]:
         return None
     if depthwise and s["groups"] != topi.utils.get_const_int(x.shape[1]) * lanes:
         return None
-    if (s["out_layout"] or s["data_layout"]) != f"NCHW{kernel[2]}c":
+    if (s["out_layout"] or s["data_layout"]) != f"NC{space}{kernel[2]}c":
         return None
-    compute: Callable[..., Any] = (
-        topi.nn.depthwise_conv2d_NCHWc if depthwise else topi.nn.conv2d_NCHWc
-    )
+    plain: Callable[..., Any] = topi.nn.conv2d_NCHWc if rank == 2 else topi.nn.conv3d_NCDHWc
+    compute = topi.nn.depthwise_conv2d_NCHWc if depthwise else plain
     sizes = [list(s[key]) for key in ("strides", "padding", "dilation")]
     return compute(x, w, *sizes, s["out_dtype"] or None)
 
