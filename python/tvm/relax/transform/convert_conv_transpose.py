@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir import IRModule, RelayExpr
+from tvm.ir import IRModule, Op, RelayExpr
 from tvm.topi.utils import as_pads, as_sizes, const_shape
 
 from .. import op
@@ -73,7 +73,7 @@ class TransposedDimension:
 
 class _Converter(FunctionRewriter):
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
-        if not isinstance(value, Call) or not op.has_op(value.op):
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
         if str(value.op.name).removeprefix("relax.") not in _NAMES:
             return value

@@ -16,7 +16,14 @@ from ..ty import is_dynamic
 from .implementations import get_valid_implementations
 from .transposed import plain_sizes
 
-__all__ = ["WINDOW", "Workload", "conv2d_workloads", "settings_with_defaults", "workloads_of"]
+__all__ = [
+    "WINDOW",
+    "Workload",
+    "conv2d_workloads",
+    "dense_workloads",
+    "settings_with_defaults",
+    "workloads_of",
+]
 
 Workload = tuple[Any, ...]
 Types = Sequence[TensorType]
@@ -73,7 +80,8 @@ def _conv2d_transpose(types: Types, out: TensorType, s: Mapping[str, Any]) -> li
     return [("conv2d_NCHWc.x86", *tensors, *sizes, "NCHW", "NCHW", str(out.dtype))]
 
 
-def _dense(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
+def dense_workloads(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
+    """The workloads of a dense layer, one for each template; `s` are all of its settings."""
     if len(types[0].shape) != 2 or not _is_float(*types):
         return []
     operands = [_tensor(type_) for type_ in types]
@@ -157,7 +165,7 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         "nn.conv2d": conv2d_workloads,
         "nn.conv2d_transpose": _conv2d_transpose,
         "nn.conv3d": _conv3d,
-        "nn.dense": _dense,
+        "nn.dense": dense_workloads,
         "nn.batch_matmul": _batch_matmul,
     },
     "gpu": {

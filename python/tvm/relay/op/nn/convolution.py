@@ -556,6 +556,7 @@ def _transpose_compute(rank: int) -> Any:
             plain,
             order,
             s["out_dtype"] or None,
+            list(s["dilation"]),
         )
         wanted = s["out_layout"] or s["data_layout"]
         return out if wanted == plain else topi.layout_transform(out, plain, wanted)
@@ -563,13 +564,41 @@ def _transpose_compute(rank: int) -> Any:
     return accumulated_in_float32(run)
 
 
+def _transpose_in_relax(rank: int) -> Any:
+    plain = "NC" + _SPACE[rank]
+
+    def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+        dtypes = {str(arg.struct_info.dtype) for arg in args}
+        layouts = (s["data_layout"], s["out_layout"] or plain)
+        kernel_is_plain = s["kernel_layout"] == f"IO{_SPACE[rank]}"
+        if layouts != (plain, plain) or not kernel_is_plain or len(dtypes) > 1:
+            return relax.op.make_call(f"relay.nn.conv{rank}d_transpose", *args, **s)
+        settings = {
+            key: s[key]
+            for key in ("strides", "padding", "output_padding", "dilation", "groups",
+                        "data_layout", "kernel_layout")
+        }  # fmt: skip
+        if s["out_dtype"]:
+            settings["out_dtype"] = s["out_dtype"]
+        return relax.op.make_call("nn.conv_transpose", *args, **settings)
+
+    return lower
+
+
 for _rank in (1, 2, 3):
     _name = f"nn.conv{_rank}d_transpose"
+    register_own(
+        _name,
+        _transpose_compute(_rank),
+        OpPattern.OUT_FUSABLE,
+        _settings(_rank, "IO" + _SPACE[_rank], output_padding=(0,) * _rank),
+    )
     define(
         _name,
         _transpose_compute(_rank),
         OpPattern.OUT_FUSABLE,
         num_inputs=2,
+        lower=_transpose_in_relax(_rank),
         settings=_settings(_rank, "IO" + _SPACE[_rank], output_padding=(0,) * _rank),
         rule=_transpose_rule(_rank, _name),
         fill=_fill(_rank, _name, True),
