@@ -216,6 +216,22 @@ def test_batch_norm_becomes_part_of_a_transposed_convolution(make_module, run, o
     np.testing.assert_allclose(run(converted(mod), x), run(mod, x), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_transposed_convolutions_of_a_rank_of_their_own_are_converted(
+    rank, make_module, run, op_names
+):
+    weight, x = random(4, 3, *[4] * rank), random(1, 4, *[5] * rank)
+    grow = getattr(op.nn, f"conv{rank}d_transpose")
+    mod = make_module(
+        lambda bb, data: grow(data, relax.const(weight), strides=2, padding=1), x.shape
+    )
+    assert op_names(converted(mod))[0] == "nn.conv2d"
+    # What is built meets the conversion before fusion, which does not know these operators.
+    assert "nn.conv2d" in op_names(transform.PrepareGraph()(mod))
+    expected = TRANSPOSED_OF_TORCH[rank](torch.from_numpy(x), torch.from_numpy(weight), None, 2, 1)
+    np.testing.assert_allclose(run(mod, x), expected.numpy(), rtol=1e-4, atol=1e-4)
+
+
 def test_strides_far_beyond_the_kernel_keep_their_definition(make_module, op_names):
     weight = relax.const(random(4, 4, 1, 1))
     mod = make_module(lambda bb, data: transposed(data, weight, 2, strides=4), (1, 4, 5, 5))

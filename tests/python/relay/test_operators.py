@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,3 +325,29 @@ def test_depthwise_weights_with_several_filters_a_channel(rank):
     wanted = np.einsum(f"c{places}{letters},cm{letters}->cm{places}", windows, w)
     found = run(call, x, w)
     np.testing.assert_allclose(found[0], wanted.reshape(12, *[4] * rank), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("strides", "dilation", "groups", "output_padding"), [(2, 1, 1, 1), (1, 2, 1, 0), (2, 1, 2, 0)]
+)
+def test_transposed_convolutions_of_lines_images_and_volumes(
+    rank, strides, dilation, groups, output_padding
+):
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((2, 4, *[5] * rank)).astype("float32")
+    weight = rng.standard_normal((4, 6 // groups, *[3] * rank)).astype("float32")
+    x = relay.var("x", shape=data.shape)
+    grow = getattr(relay.nn, f"conv{rank}d_transpose")
+    expr = grow(
+        x, relay.const(weight), channels=6, kernel_size=(3,) * rank, strides=(strides,) * rank,
+        padding=(1,) * rank, dilation=(dilation,) * rank, groups=groups,
+        output_padding=(output_padding,) * rank,
+    )  # fmt: skip
+    function = relay.Function([x], expr)
+    want = getattr(torch.nn.functional, f"conv_transpose{rank}d")(
+        torch.from_numpy(data), torch.from_numpy(weight), None, strides, 1, output_padding, groups,
+        dilation,
+    )  # fmt: skip
+    got = relay.create_executor("graph", tvm.IRModule.from_expr(function)).evaluate()(data)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-4, atol=1e-4)

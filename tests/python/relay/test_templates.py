@@ -80,6 +80,11 @@ def test_extraction_names_each_workload_once_with_the_templates_for_it():
     assert len(both) == len(tasks)
 
 
+def test_extraction_for_functions_instead_of_operators_is_refused():
+    with pytest.raises(TypeError, match=r'such as relay.op.get\("nn.dense"\), got dense'):
+        autotvm.task.extract_from_program(_network(), None, TARGET, ops=(relay.op.nn.dense,))
+
+
 def test_extraction_from_programs_without_a_table_of_parameters_each_is_refused():
     with pytest.raises(ValueError, match="2 programs need as many tables of parameters, got 1"):
         autotvm.task.extract_from_multiple_program([_network()] * 2, [None], TARGET)
@@ -257,9 +262,11 @@ def _point_for_gpu(task):
     rng = np.random.default_rng(0)
     while True:
         config = task.config_space.get(int(rng.integers(task.config_space.range_length)))
-        task.instantiate(config)
-        if config.valid():
-            return config
+        try:
+            task.instantiate(config)
+        except autotvm.InstantiationError:
+            continue
+        return config
 
 
 def test_networks_for_gpus_are_built_by_records(monkeypatch):

@@ -38,8 +38,14 @@ def conv2d_nchw(
     data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str
 ) -> Any:
     """Convolution of data (N, C, H, W) with a kernel (O, C, h, w)."""
-    conv = topi.nn.conv2d_nchw(data, kernel, strides, padding, dilation, out_dtype)
-    return scheduled(get_config(), "conv2d_nchw.cuda", conv, [data, kernel])
+    sizes = (strides, padding, dilation)
+    return scheduled(
+        get_config(),
+        "conv2d_nchw.cuda",
+        lambda dtype: topi.nn.conv2d_nchw(data, kernel, *sizes, dtype),
+        [data, kernel],
+        out_dtype,
+    )
 
 
 @template("group_conv2d_nchw.cuda")
@@ -53,8 +59,14 @@ def group_conv2d_nchw(
     out_dtype: str,
 ) -> Any:
     """Convolution of groups of channels with a kernel (O, C / groups, h, w)."""
-    conv = topi.nn.group_conv2d_nchw(data, kernel, strides, padding, dilation, groups, out_dtype)
-    return scheduled(get_config(), "group_conv2d_nchw.cuda", conv, [data, kernel])
+    sizes = (strides, padding, dilation, groups)
+    return scheduled(
+        get_config(),
+        "group_conv2d_nchw.cuda",
+        lambda dtype: topi.nn.group_conv2d_nchw(data, kernel, *sizes, dtype),
+        [data, kernel],
+        out_dtype,
+    )
 
 
 @template("depthwise_conv2d_nchw.cuda")
@@ -62,8 +74,14 @@ def depthwise_conv2d_nchw(
     data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str
 ) -> Any:
     """Convolution of each channel of data (N, C, H, W) with its filters, a kernel (C, M, h, w)."""
-    conv = topi.nn.depthwise_conv2d_nchw(data, kernel, strides, padding, dilation, out_dtype)
-    return scheduled(get_config(), "depthwise_conv2d_nchw.cuda", conv, [data, kernel])
+    sizes = (strides, padding, dilation)
+    return scheduled(
+        get_config(),
+        "depthwise_conv2d_nchw.cuda",
+        lambda dtype: topi.nn.depthwise_conv2d_nchw(data, kernel, *sizes, dtype),
+        [data, kernel],
+        out_dtype,
+    )
 
 
 @template("conv3d_ncdhw.cuda")
@@ -79,5 +97,11 @@ def conv3d_ncdhw(
     """Convolution of data (N, C, D, H, W) with a kernel (O, C, d, h, w)."""
     if groups != 1:
         raise ValueError(f"conv3d_ncdhw.cuda: channels are in one group, got {groups}")
-    conv = topi.nn.conv3d_ncdhw(data, kernel, strides, padding, dilation, groups, out_dtype)
-    return scheduled(get_config(), "conv3d_ncdhw.cuda", conv, [data, kernel])
+    sizes = (strides, padding, dilation, groups)
+    return scheduled(
+        get_config(),
+        "conv3d_ncdhw.cuda",
+        lambda dtype: topi.nn.conv3d_ncdhw(data, kernel, *sizes, dtype),
+        [data, kernel],
+        out_dtype,
+    )

@@ -8,7 +8,7 @@ from tvm import te, topi
 from tvm.target import Target
 
 from ..task import get_config, template
-from .tiles import Tiling, by_threads, schedule_template, scheduled, tiled
+from .tiles import Tiling, by_threads, finished, scheduled, summed, tiled
 
 __all__: list[str] = []
 
@@ -26,16 +26,6 @@ tiled(
 )
 
 
-def _with_bias(
-    name: str, schedule: Any, args: list[te.Tensor], bias: Any, cfg: Any
-) -> tuple[te.Schedule, list[te.Tensor]]:
-    if bias is None:
-        return schedule, args
-    *operands, product = args
-    output = topi.add(product, bias)
-    return schedule_template(cfg, name, product, [output]), [*operands, bias, output]
-
-
 @template("dense_small_batch.gpu")
 def dense_small_batch(data: te.Tensor, weight: te.Tensor, bias: Any, out_dtype: str) -> Any:
     """Each element is added up by the threads of one block."""
@@ -50,20 +40,21 @@ def dense_small_batch(data: te.Tensor, weight: te.Tensor, bias: Any, out_dtype: 
     )
     if cfg.is_fallback:
         cfg.fallback_split("tile_k", [-1, _THREADS])
-    product = topi.nn.dense(data, weight, out_dtype=out_dtype)
-    name = "dense_small_batch.gpu"
-    args = [data, weight, product]
-    return _with_bias(name, schedule_template(cfg, name, product, [product]), args, bias, cfg)
+    product, output = summed(lambda dtype: topi.nn.dense(data, weight, out_dtype=dtype), out_dtype)
+    return finished(cfg, "dense_small_batch.gpu", product, output, [data, weight], bias)
 
 
 @template("dense_large_batch.gpu")
 def dense_large_batch(data: te.Tensor, weight: te.Tensor, bias: Any, out_dtype: str) -> Any:
     """Tiles of rows and columns, of operands in shared memory."""
-    cfg = get_config()
-    product = topi.nn.dense(data, weight, out_dtype=out_dtype)
-    name = "dense_large_batch.gpu"
-    schedule, args = scheduled(cfg, name, product, [data, weight])
-    return _with_bias(name, schedule, args, bias, cfg)
+    return scheduled(
+        get_config(),
+        "dense_large_batch.gpu",
+        lambda dtype: topi.nn.dense(data, weight, out_dtype=dtype),
+        [data, weight],
+        out_dtype,
+        bias,
+    )
 
 
 @template("batch_matmul.cuda")
@@ -76,5 +67,10 @@ def batch_matmul(
     transpose_b: bool,
 ) -> Any:
     """Products of a batch of matrices, each stored as it is or transposed."""
-    product = topi.nn.batch_matmul(a, b, out_shape, out_dtype, transpose_a, transpose_b)
-    return scheduled(get_config(), "batch_matmul.cuda", product, [a, b])
+    return scheduled(
+        get_config(),
+        "batch_matmul.cuda",
+        lambda dtype: topi.nn.batch_matmul(a, b, out_shape, dtype, transpose_a, transpose_b),
+        [a, b],
+        out_dtype or str(a.dtype),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,15 @@ from tvm import te, topi
 from tvm.target import Target
 from tvm.topi.cuda.tiled_sums import AxisTile
 
-__all__ = ["Tiling", "by_threads", "scheduled", "schedule_template", "tiled"]
+__all__ = [
+    "Tiling",
+    "by_threads",
+    "finished",
+    "schedule_template",
+    "scheduled",
+    "summed",
+    "tiled",
+]
 
 _UNROLL_STEPS = (0, 512, 1500)
 
@@ -44,14 +52,38 @@ def by_threads(name: str) -> None:
     _TILINGS[name] = None
 
 
-def scheduled(cfg: Any, name: str, product: te.Tensor, args: Sequence[te.Tensor]) -> Any:
-    """The schedule and the arguments of a template, whose knobs are defined.
+Compute = Callable[[str], te.Tensor]
+
+
+def summed(compute: Compute, out_dtype: str) -> tuple[te.Tensor, te.Tensor]:
+    """A sum of products and the result of a template: halves are added up in float32, as networks
+    do it.
 
     Parameters
     ----------
-    product : a result of the operator library.
-    args : the operands.
+    compute : the sum in a type.
     """
+    product = compute("float32" if out_dtype == "float16" else out_dtype)
+    return product, product if product.dtype == out_dtype else topi.cast(product, out_dtype)
+
+
+def scheduled(
+    cfg: Any,
+    name: str,
+    compute: Compute,
+    args: Sequence[te.Tensor],
+    out_dtype: str,
+    bias: te.Tensor | None = None,
+) -> tuple[te.Schedule, list[te.Tensor]]:
+    """The schedule and the arguments of a template.
+
+    Parameters
+    ----------
+    compute : a result of the operator library in a type that is given.
+    args : the operands.
+    bias : what is added to the result; None for nothing.
+    """
+    product, output = summed(compute, out_dtype)
     tiling = _TILINGS[name]
     assert tiling is not None
     for axis, knob in zip(product.op.axis, tiling.axes):
@@ -73,7 +105,21 @@ def scheduled(cfg: Any, name: str, product: te.Tensor, args: Sequence[te.Tensor]
         threads *= 1 if knob is None else int(cfg[knob[0]].size[2])
     if threads > target.max_num_threads:
         cfg.raise_error(f"{name}: {threads} threads, a block has {target.max_num_threads} at most")
-    return schedule_template(cfg, name, product, [product]), [*args, product]
+    return finished(cfg, name, product, output, args, bias)
+
+
+def finished(
+    cfg: Any,
+    name: str,
+    product: te.Tensor,
+    output: te.Tensor,
+    args: Sequence[te.Tensor],
+    bias: te.Tensor | None,
+) -> tuple[te.Schedule, list[te.Tensor]]:
+    """The schedule and the arguments of a template whose knobs are defined; see `summed`."""
+    output = output if bias is None else topi.add(output, bias)
+    more = [] if bias is None else [bias]
+    return schedule_template(cfg, name, product, [output]), [*args, *more, output]
 
 
 def _sizes(cfg: Any, knob: str) -> list[int]:

@@ -99,8 +99,10 @@ def _batch_matmul(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[W
 
 
 def _on_gpu(types: Types, out: TensorType, *layouts: bool) -> bool:
-    """Whether the templates for GPUs take a call: float32 in the layouts that they are for."""
-    return all(layouts) and {str(type_.dtype) for type_ in (*types, out)} == {"float32"}
+    """Whether the templates for GPUs take a call: real numbers of one type, in the layouts that
+    they are for."""
+    dtypes = {str(type_.dtype) for type_ in (*types, out)}
+    return all(layouts) and dtypes in ({"float32"}, {"float16"})
 
 
 def _has_layouts(s: Mapping[str, Any], data: str, kernel: str) -> bool:
