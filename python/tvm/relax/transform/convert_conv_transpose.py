@@ -23,9 +23,6 @@ __all__ = ["ConvertConvTranspose", "TransposedDimension", "phases_of", "plain_di
 
 _NAMES = ("nn.conv_transpose", "nn.conv1d_transpose", "nn.conv2d_transpose")
 _LAYOUTS = {1: ("NCW", "IOW"), 2: ("NCHW", "IOHW"), 3: ("NCDHW", "IODHW")}
-# Phases that get no product of their own are computed with weights of zero; where these are more
-# than the others, the definition is less work.
-_LEAST_USED = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,11 @@ class TransposedDimension:
     def taps(self) -> int:
         """Elements of the kernel that a phase of the result uses at most."""
         return self.kernel if self.stride == 1 else -(-self.kernel // self.stride)
+
+    @property
+    def phases(self) -> int:
+        """Phases that elements of the kernel belong to; the others are zero."""
+        return min(self.kernel, self.stride)
 
     @property
     def first(self) -> int:
@@ -139,13 +141,19 @@ class _Converter(FunctionRewriter):
     def _interleaved(
         self, phases: Var, dims: Sequence[TransposedDimension], groups: int, shape: Sequence[int]
     ) -> RelayExpr:
-        """The result from the channels of (groups, a stride each, filters) at each period."""
+        """The result from the channels of (groups, phases of each dimension, filters) at each
+        period."""
         rank = len(dims)
-        strides, periods = [d.stride for d in dims], [d.periods for d in dims]
+        periods = [d.periods for d in dims]
         filters = shape[1] // groups
-        split = self.emit(op.reshape(phases, (shape[0], groups, *strides, filters, *periods)))
-        places = [axis for k in range(rank) for axis in (3 + rank + k, 2 + k)]
-        order = (0, 1, 2 + rank, *places)
+        places = [d.phases for d in dims]
+        split = self.emit(op.reshape(phases, (shape[0], groups, *places, filters, *periods)))
+        absent = [d.stride - d.phases for d in dims]
+        if any(absent):
+            behind = [0, 0, *absent, *[0] * (rank + 1)]
+            split = self.emit(op.nn.pad(split, [size for each in behind for size in (0, each)]))
+        interleaved = [axis for k in range(rank) for axis in (3 + rank + k, 2 + k)]
+        order = (0, 1, 2 + rank, *interleaved)
         spread = self.emit(op.permute_dims(split, order))
         whole = [d.periods * d.stride for d in dims]
         out = op.reshape(spread, (*shape[:2], *whole))
@@ -182,13 +190,8 @@ def _dimensions(
 
 
 def _fits_plain(dims: Sequence[TransposedDimension]) -> bool:
-    """Whether a plain convolution computes all phases, and with less work than the definition."""
-    if any(d.stride != 1 and d.dilation != 1 for d in dims) or any(
-        min(d.padding) < 0 for d in dims
-    ):
-        return False
-    used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
-    return used >= _LEAST_USED
+    """Whether a plain convolution computes all phases."""
+    return all((d.stride == 1 or d.dilation == 1) and min(d.padding) >= 0 for d in dims)
 
 
 def plain_dimensions(
@@ -211,13 +214,15 @@ def plain_dimensions(
 
 
 def phases_of(weight: np.ndarray, dims: Sequence[TransposedDimension], groups: int) -> np.ndarray:
-    """Weights of the plain convolution, (groups, a stride each, filters) by channels and taps."""
+    """Weights of the plain convolution, (groups, phases of each dimension, filters) by channels and
+    taps."""
     channels, filters = weight.shape[:2]
     grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
     strides, taps = [d.stride for d in dims], [d.taps for d in dims]
-    result = np.zeros((groups, *strides, filters, channels // groups, *taps), weight.dtype)
+    phases = [d.phases for d in dims]
+    result = np.zeros((groups, *phases, filters, channels // groups, *taps), weight.dtype)
     mirrored = (slice(None),) * 3 + (slice(None, None, -1),) * len(dims)
-    for phase in itertools.product(*map(range, strides)):
+    for phase in itertools.product(*map(range, phases)):
         every = tuple(slice(r, None, s) for r, s in zip(phase, strides))
         part = grouped[(slice(None),) * 3 + every].swapaxes(1, 2)
         padded = np.zeros((*part.shape[:3], *taps), weight.dtype)
@@ -250,9 +255,10 @@ def ConvertConvTranspose(mod: IRModule) -> IRModule:
 
     A result at stride s has s phases in each dimension, each of which is a convolution of the data
     with every s-th element of the kernel. All phases are one convolution with s times the filters,
-    whose channels are then interleaved. Data of one point make a dense layer.
+    whose channels are then interleaved; phases without an element are zero. Data of one point make
+    a dense layer.
 
-    Channels in front and known sizes are asked for; where strides are dilated as well, or much
-    larger than the kernel, the definition stays.
+    Channels in front and known sizes are asked for; where strides are dilated as well, the
+    definition stays.
     """
     return map_functions(mod, lambda func: _Converter(func).run())

@@ -50,6 +50,11 @@ _BLOCKED = {
     "depthwise_conv2d_NCHWc": "relay.nn.contrib_depthwise_conv2d_NCHWc",
     "conv3d_NCDHWc": "relay.nn.conv3d",
 }
+# Operators of relax, with two tensors as operands, that templates compute.
+_OF_TEMPLATES = {
+    *_BLOCKED.values(),
+    *(f"relay.nn.{name}" for name in ("conv2d", "conv3d", "dense", "batch_matmul")),
+}
 _TAGS = {
     "conv2d_NCHWc.x86": "conv2d_NCHWc",
     "depthwise_conv2d_NCHWc.x86": "depthwise_conv2d_NCHWc",
@@ -121,6 +126,8 @@ class TunedProgram:
 
     def schedule(self, group: FusedGroup) -> GroupSchedule | None:
         """What records say of a kernel, None where they say nothing."""
+        if not self.choices:
+            return None
         outputs = list(group.te.outputs)
         tag, anchor = topi.anchor_of(outputs)
         choice = next(filter(None, map(self.choices.get, _keys_of_group(group, tag, anchor))), None)
@@ -224,7 +231,7 @@ def _keys_of_group(group: FusedGroup, tag: str, anchor: te.Tensor) -> list[Workl
             if not isinstance(call, relax.Call):
                 continue
             name = str(call.op.name).removeprefix("relax.")
-            if not name.startswith("relay."):
+            if name not in _OF_TEMPLATES:
                 continue
             shapes = [static_shape(arg.struct_info) for arg in call.args]
             settings = attrs_of(call)

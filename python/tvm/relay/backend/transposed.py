@@ -40,7 +40,7 @@ def plain_sizes(
         return None
     channels, filters = shapes[1][:2]
     for d in dims:
-        filters *= d.stride
+        filters *= d.phases
     weight = TensorType([filters, channels, *(d.taps for d in dims)], str(types[1].dtype))
     return weight, *_sizes(dims)
 
@@ -88,14 +88,16 @@ class PlainConvolutions(ExprMutator):
     def _interleaved(
         self, phases: RelayExpr, dims: Sequence[TransposedDimension], shape: Sequence[int]
     ) -> RelayExpr:
-        """The result from the channels of (a stride each, filters) at each period."""
+        """The result from the channels of (phases of each dimension, filters) at each period."""
         if all(d.stride == 1 for d in dims):
             return phases
         batch, filters, *sizes = shape
-        strides, periods = [d.stride for d in dims], [d.periods for d in dims]
-        spread = op.transpose(
-            op.reshape(phases, (batch, *strides, filters, *periods)), (0, 3, 4, 1, 5, 2)
-        )
+        places, periods = [d.phases for d in dims], [d.periods for d in dims]
+        split = op.reshape(phases, (batch, *places, filters, *periods))
+        absent = [d.stride - d.phases for d in dims]
+        if any(absent):
+            split = op.nn.pad(split, [(0, size) for size in (0, *absent, 0, 0, 0)])
+        spread = op.transpose(split, (0, 3, 4, 1, 5, 2))
         whole = op.reshape(spread, (batch, filters, *(d.periods * d.stride for d in dims)))
         begin = [d.skipped for d in dims]
         end = [first + size for first, size in zip(begin, sizes)]

@@ -208,8 +208,41 @@ def _settings(rank: int, kernel_layout: str | None = None, **more: Any) -> dict[
     }
 
 
+def permuted(value: RelayExpr, layout: str, wanted: str) -> RelayExpr:
+    """A value of relax in another order of its axes, which the layouts name by letters."""
+    if layout == wanted:
+        return value
+    axes = [layout.index(letter) for letter in wanted]
+    if isinstance(value, relax.Constant):
+        return value.rearranged(lambda array: array.transpose(axes))
+    return relax.op.permute_dims(value, axes)
+
+
+def _in_front(
+    rank: int, args: Sequence[RelayExpr], s: Mapping[str, Any], kernel: str
+) -> tuple[list[RelayExpr], Mapping[str, Any], str] | None:
+    """Operands and settings with channels in front, which relax has fast forms for, and the layout
+    of the result; None for layouts in blocks.
+
+    Parameters
+    ----------
+    kernel : the layout of the weights then.
+    """
+    front = "NC" + _SPACE[rank]
+    layouts = [s["data_layout"], s["out_layout"] or s["data_layout"], s["kernel_layout"]]
+    orders = [front, front, kernel]
+    if [sorted(layout) for layout in layouts] != [sorted(order) for order in orders]:
+        return None
+    operands = [permuted(args[0], layouts[0], front), permuted(args[1], layouts[2], kernel)]
+    settings = {"data_layout": front, "kernel_layout": kernel, "out_layout": ""}
+    return operands, {**s, **settings}, layouts[1]
+
+
 def _in_relax(rank: int) -> Any:
-    plain = ("NC" + _SPACE[rank], "N" + _SPACE[rank] + "C")
+    # Channels that come last stay there where relax has kernels for that.
+    front = "NC" + _SPACE[rank]
+    plain = (front, "NHWC") if rank == 2 else (front,)
+    direct = {1: relax.op.nn.conv1d, 2: relax.op.nn.conv2d, 3: relax.op.nn.conv3d}[rank]
 
     def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
         if sums_bytes(args, s["out_dtype"]):
@@ -223,9 +256,17 @@ def _in_relax(rank: int) -> Any:
             merged = [weight[0] * weight[1], 1, *weight[2:]]
             args = [args[0], relax.op.reshape(args[1], merged)]
         dtypes = {str(arg.struct_info.dtype) for arg in args}
-        if s["data_layout"] not in plain or len(weight) != rank + 2 or len(dtypes) > 1:
+        own = len(weight) != rank + 2 or len(dtypes) > 1
+        result_layout = out_layout = s["out_layout"]
+        if not own and s["data_layout"] not in plain:
+            found = _in_front(rank, args, s, "OI" + _SPACE[rank])
+            own = found is None
+            if found is not None:
+                args, s, result_layout = found
+                out_layout = front
+        if own:
             return relax.op.make_call(f"relay.nn.conv{rank}d", *args, **s)
-        return getattr(relax.op.nn, f"conv{rank}d")(
+        result = direct(
             args[0],
             args[1],
             s["strides"],
@@ -237,6 +278,7 @@ def _in_relax(rank: int) -> Any:
             s["out_layout"] or None,
             s["out_dtype"] or None,
         )
+        return permuted(result, out_layout, result_layout)
 
     return lower
 
@@ -565,14 +607,12 @@ def _transpose_compute(rank: int) -> Any:
 
 
 def _transpose_in_relax(rank: int) -> Any:
-    plain = "NC" + _SPACE[rank]
-
     def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
         dtypes = {str(arg.struct_info.dtype) for arg in args}
-        layouts = (s["data_layout"], s["out_layout"] or plain)
-        kernel_is_plain = s["kernel_layout"] == f"IO{_SPACE[rank]}"
-        if layouts != (plain, plain) or not kernel_is_plain or len(dtypes) > 1:
+        found = _in_front(rank, args, s, "IO" + _SPACE[rank]) if len(dtypes) == 1 else None
+        if found is None:
             return relax.op.make_call(f"relay.nn.conv{rank}d_transpose", *args, **s)
+        args, s, layout = found
         settings = {
             key: s[key]
             for key in ("strides", "padding", "output_padding", "dilation", "groups",
@@ -580,7 +620,8 @@ def _transpose_in_relax(rank: int) -> Any:
         }  # fmt: skip
         if s["out_dtype"]:
             settings["out_dtype"] = s["out_dtype"]
-        return relax.op.make_call("nn.conv_transpose", *args, **settings)
+        grown = relax.op.make_call("nn.conv_transpose", *args, **settings)
+        return permuted(grown, "NC" + _SPACE[rank], layout)
 
     return lower
 
