@@ -151,10 +151,10 @@ class _Printer:
                 f"{f' where {demands}' if demands else ''}"
             )
         if isinstance(type_, TypeRelation):
-            args = [self.type(a) for a in type_.args]
+            parts = [self.type(a) for a in type_.args]
             if type_.attrs is not None:
-                args.append(f"attrs={self._meta(type_.attrs)}")
-            return f"{type_.func.name}({', '.join(args)})"
+                parts.append(f"attrs={self._meta(type_.attrs)}")
+            return f"{type_.func.name}({', '.join(parts)})"
         if isinstance(type_, RefType):
             return f"ref({self.type(type_.value)})"
         if isinstance(type_, (TypeVar, GlobalTypeVar)):

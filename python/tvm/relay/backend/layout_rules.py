@@ -81,7 +81,8 @@ def _panels(
     else:
         lanes = vector_lanes(target, str(out_type.dtype))
         block = _widest_block(int(tinfos[1].shape[0]), 2 * lanes)
-    return nn.contrib_dense_pack(*inputs, f"NC{block}n", None, str(out_type.dtype))
+    data, weight = inputs
+    return nn.contrib_dense_pack(data, weight, f"NC{block}n", None, str(out_type.dtype))
 
 
 @register_alter_op_layout("nn.dense", level=10)

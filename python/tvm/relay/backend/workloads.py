@@ -200,17 +200,18 @@ def workloads_of(call: Call, target: Target) -> list[Workload]:
     own = own_strategy(call.op, target)
     if not rules and own is None:
         return []
-    types = [leaf for arg in call.args for leaf in _tensors_of(arg.checked_type)]
-    if any(not isinstance(t, TensorType) or is_dynamic(t) for t in types):
+    leaves = [leaf for arg in call.args for leaf in _leaves(arg.checked_type)]
+    types = [leaf for leaf in leaves if isinstance(leaf, TensorType) and not is_dynamic(leaf)]
+    if len(types) != len(leaves):
         return []
     if own is not None:
         return _own_workloads(call, types, target)
     return rules[0](types, call.checked_type, settings_with_defaults(call))
 
 
-def _tensors_of(type_: Type) -> list[Type]:
+def _leaves(type_: Type) -> list[Type]:
     if isinstance(type_, TupleType):
-        return [leaf for field in type_.fields for leaf in _tensors_of(field)]
+        return [leaf for field in type_.fields for leaf in _leaves(field)]
     return [type_]
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm import te
+from tvm import te, tir
 
 from ._common import inline_injective, reduce_across_threads
 
@@ -110,9 +110,12 @@ def _thread_counts(tiles: Sequence[AxisTile | None]) -> list[int]:
     return [math.prod(counts[:-2]), *counts[-2:]]
 
 
-def _bind(s: te.Schedule, output: te.Tensor, tiles: Sequence[AxisTile | None]) -> list[te.IterVar]:
+def _bind(s: te.Schedule, output: te.Tensor, tiles: Sequence[AxisTile | None]) -> list[tir.IterVar]:
     """Divide the result among blocks and threads; the innermost loops of both."""
-    blocks, virtual, threads, elements = [], [], [], []
+    blocks: list[tir.IterVar] = []
+    virtual: list[tir.IterVar] = []
+    threads: list[tir.IterVar] = []
+    elements: list[tir.IterVar] = []
     for axis, tile in zip(s[output].op.axis, tiles):
         if tile is None:
             blocks.append(axis)

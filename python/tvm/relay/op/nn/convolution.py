@@ -187,7 +187,7 @@ def _in_blocks(rank: int, x: Any, w: Any, s: Mapping[str, Any]) -> Any:
     if (s["out_layout"] or s["data_layout"]) != f"NC{space}{kernel[2]}c":
         return None
     plain: Callable[..., Any] = topi.nn.conv2d_NCHWc if rank == 2 else topi.nn.conv3d_NCDHWc
-    compute = topi.nn.depthwise_conv2d_NCHWc if depthwise else plain
+    compute: Callable[..., Any] = topi.nn.depthwise_conv2d_NCHWc if depthwise else plain
     sizes = [list(s[key]) for key in ("strides", "padding", "dilation")]
     return compute(x, w, *sizes, s["out_dtype"] or None)
 
