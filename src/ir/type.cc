@@ -1,4 +1,5 @@
 #include <tvm/ir/type.h>
+#include <tvm/ir/type_relation.h>
 #include <tvm/node/repr_printer.h>
 
 namespace tvm {
@@ -8,7 +9,9 @@ TVM_REGISTER_NODE(PrimTypeNode, "ir.PrimType");
 TVM_REGISTER_NODE(PointerTypeNode, "ir.PointerType");
 TVM_REGISTER_NODE(TupleTypeNode, "ir.TupleType");
 TVM_REGISTER_NODE(TypeVarNode, "ir.TypeVar");
+TVM_REGISTER_NODE(TypeConstraintNode);
 TVM_REGISTER_NODE(FuncTypeNode, "ir.FuncType");
+TVM_REGISTER_NODE(TypeRelationNode, "ir.TypeRelation");
 TVM_REGISTER_NODE(AnyTypeNode);
 
 std::optional<Type> Type::FromAny(const Any& value) {

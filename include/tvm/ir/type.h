@@ -88,15 +88,26 @@ class TypeVar : public FromFields<Type, TypeVarNode> {
   TVM_DEFINE_NODE_REF(TypeVar, TypeVarNode);
 };
 
+/*! \brief What the type parameters of a function have to fulfil. */
+class TypeConstraintNode : public TypeNode {
+ public:
+  TVM_DECLARE_ABSTRACT_NODE(TypeConstraintNode, TypeNode, "TypeConstraint");
+};
+class TypeConstraint : public Type {
+ public:
+  TVM_DEFINE_REF(TypeConstraint, Type, TypeConstraintNode);
+};
+
 /*! \brief From argument types to a result type, for every choice of the type parameters. */
 class FuncTypeNode : public TypeNode {
  public:
   Array<TypeVar> type_params;
   Array<Type> arg_types;
   Type ret_type;
+  Array<TypeConstraint> type_constraints;
   TVM_DECLARE_NODE(FuncTypeNode, TypeNode, "FuncType", Bind(type_params), Value(arg_types),
-                   Value(ret_type));
-  TVM_NODE_ARGS(Value(arg_types), Value(ret_type), Default(type_params));
+                   Value(ret_type), Default(type_constraints));
+  TVM_NODE_ARGS(Value(arg_types), Value(ret_type), Default(type_params), Default(type_constraints));
 };
 class FuncType : public FromFields<Type, FuncTypeNode> {
  public:

@@ -6,7 +6,7 @@ Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018).
 from importlib import import_module
 from typing import Any
 
-from . import database, env, feature, graph_tuner, measure, task, tophub, tuner, utils, x86
+from . import cuda, database, env, feature, graph_tuner, measure, task, tophub, tuner, utils, x86
 from .env import GLOBAL_SCOPE
 from .measure import (
     LocalBuilder,

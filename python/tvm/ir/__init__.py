@@ -35,7 +35,9 @@ from .type import (
     TupleType,
     Type,
     TypeCall,
+    TypeConstraint,
     TypeKind,
+    TypeRelation,
     TypeVar,
 )
 
@@ -74,8 +76,10 @@ __all__ = [
     "TupleType",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeData",
     "TypeKind",
+    "TypeRelation",
     "TypeVar",
     "VDevice",
     "assert_structural_equal",

@@ -10,6 +10,8 @@ import tvm._ffi
 from tvm.runtime import Object
 
 from . import _ffi_api
+from .attrs import Attrs
+from .env_func import EnvFunc
 from .script_text import Scriptable
 
 __all__ = [
@@ -21,7 +23,9 @@ __all__ = [
     "TupleType",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeKind",
+    "TypeRelation",
     "TypeVar",
 ]
 
@@ -131,11 +135,7 @@ class FuncType(Type):
 
     Parameters
     ----------
-    type_constraints : nothing, or an empty list.
-
-    Raises
-    ------
-    ValueError : there are constraints: which types go together, operators say by `add_type_rel`.
+    type_constraints : what the type parameters have to fulfil, as :class:`TypeRelation`.
     """
 
     def __init__(
@@ -143,13 +143,47 @@ class FuncType(Type):
         arg_types: Sequence[Type],
         ret_type: Type,
         type_params: Sequence[TypeVar] | None = (),
-        type_constraints: Sequence[Type] | None = (),
+        type_constraints: Sequence[TypeConstraint] | None = (),
     ) -> None:
-        if type_constraints:
+        self.__init_handle_by_constructor__(
+            _ffi_api.FuncType,
+            list(arg_types),
+            ret_type,
+            list(type_params or ()),
+            list(type_constraints or ()),
+        )
+
+
+@tvm._ffi.register_object("TypeConstraint")
+class TypeConstraint(Type):
+    """What the type parameters of a function have to fulfil."""
+
+
+@tvm._ffi.register_object("TypeRelation")
+class TypeRelation(TypeConstraint):
+    """Types of which the last follows from the first ones.
+
+    Parameters
+    ----------
+    func : gets a list of `num_inputs` types and the attributes, and returns the type of the result,
+        such as ``EnvFunc.get("tvm.relay.type_relation.Broadcast")``.
+    args : the types, of which the last is that of the result.
+    num_inputs : how many of them, from the first, are operands.
+    attrs : what else the function is told; None for nothing.
+
+    Raises
+    ------
+    ValueError : there are not `num_inputs` types and one more.
+    """
+
+    def __init__(
+        self, func: EnvFunc, args: Sequence[Type], num_inputs: int, attrs: Attrs | None = None
+    ) -> None:
+        if num_inputs + 1 != len(args):
             raise ValueError(
-                "FuncType: types of functions have no constraints; which types go together, an "
-                "operator says by add_type_rel"
+                f"TypeRelation: {num_inputs} operands and a result are {num_inputs + 1} types, got "
+                f"{len(args)}"
             )
         self.__init_handle_by_constructor__(
-            _ffi_api.FuncType, list(arg_types), ret_type, list(type_params or ())
+            _ffi_api.TypeRelation, func, list(args), num_inputs, attrs
         )

@@ -312,7 +312,9 @@ def build(
         executable = compile_from(database, relax_graph(func, mod, name), resolved)
     else:
         tuned = apply_records(mod, resolved)
-        executable = compile_graph(tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule)
+        executable = compile_graph(
+            tuned.mod["main"], resolved, tuned.mod, name, tuned.schedule, tuned.keeps
+        )
     if not executable.function_names:
         raise error.ValueError("relay.build: there is nothing to build")
     if not _has_calls(func):

@@ -12,6 +12,7 @@ import tvm
 from tvm import error
 from tvm.ir import (
     Constructor,
+    EnvFunc,
     FuncType,
     GlobalTypeVar,
     GlobalVar,
@@ -24,6 +25,7 @@ from tvm.ir import (
     TupleType,
     TypeCall,
     TypeData,
+    TypeRelation,
     TypeVar,
 )
 
@@ -258,7 +260,11 @@ class _Parser:
                 self._take("(")
                 args = self._listed(")", self.type)
                 self._take("->")
-                return FuncType(args, self.type(), params)
+                result = self.type()
+                demands = [self._relation()] if self._accept("where") else []
+                while demands and self._sees("(", 2) and self._accept(","):
+                    demands.append(self._relation())
+                return FuncType(args, result, params, demands)
         if token.text == "_":
             return IncompleteType()
         if token.text == "ref" and self._accept("("):
@@ -273,6 +279,23 @@ class _Parser:
         if self._accept("["):
             return TypeCall(known, self._listed("]", self.type))
         return TypeCall(known, []) if isinstance(known, GlobalTypeVar) else known
+
+    def _relation(self) -> TypeRelation:
+        """Behind `where`: the name of a function, operands and the result, and attributes."""
+        name = self._take().text
+        self._take("(")
+        args, attrs = [], None
+        while not self._sees(")"):
+            if self._sees("attrs") and self._sees("=", 1):
+                self._take("attrs")
+                self._take("=")
+                attrs = self._object(self._take())
+            else:
+                args.append(self.type())
+            if not self._accept(","):
+                break
+        self._take(")")
+        return TypeRelation(EnvFunc.get(name), args, len(args) - 1, attrs)
 
     def _type_definition(self, outside: bool) -> TypeData:
         """Behind `type`: a name, parameters, and the constructors, unless these are elsewhere."""

@@ -22,6 +22,7 @@ from tvm.ir import (
     TupleType,
     TypeCall,
     TypeData,
+    TypeRelation,
     TypeVar,
 )
 from tvm.runtime import Object
@@ -144,7 +145,16 @@ class _Printer:
         if isinstance(type_, FuncType):
             params = ", ".join(self.type(p) for p in type_.type_params)
             args = ", ".join(self.type(a) for a in type_.arg_types)
-            return f"fn {f'[{params}]' if params else ''}({args}) -> {self.type(type_.ret_type)}"
+            demands = ", ".join(self.type(c) for c in type_.type_constraints)
+            return (
+                f"fn {f'[{params}]' if params else ''}({args}) -> {self.type(type_.ret_type)}"
+                f"{f' where {demands}' if demands else ''}"
+            )
+        if isinstance(type_, TypeRelation):
+            parts = [self.type(a) for a in type_.args]
+            if type_.attrs is not None:
+                parts.append(f"attrs={self._meta(type_.attrs)}")
+            return f"{type_.func.name}({', '.join(parts)})"
         if isinstance(type_, RefType):
             return f"ref({self.type(type_.value)})"
         if isinstance(type_, (TypeVar, GlobalTypeVar)):

@@ -13,7 +13,9 @@ from tvm.ir import (
     TupleType,
     Type,
     TypeCall,
+    TypeConstraint,
     TypeKind,
+    TypeRelation,
     TypeVar,
 )
 from tvm.tir import Any
@@ -31,7 +33,9 @@ __all__ = [
     "TupleType",
     "Type",
     "TypeCall",
+    "TypeConstraint",
     "TypeKind",
+    "TypeRelation",
     "TypeVar",
     "is_dynamic",
     "scalar_type",

@@ -13,6 +13,7 @@ from tvm.ir import (
     Type,
     TypeCall,
     TypeData,
+    TypeRelation,
     TypeVar,
 )
 
@@ -30,6 +31,7 @@ _METHODS: dict[type, str] = {
     GlobalTypeVar: "visit_global_type_var",
     TypeCall: "visit_type_call",
     TypeData: "visit_type_data",
+    TypeRelation: "visit_type_relation",
 }
 
 
@@ -89,6 +91,10 @@ class TypeFunctor:
         """The definition of a type."""
         return self._undefined(td)
 
+    def visit_type_relation(self, tr: TypeRelation) -> Any:
+        """Types of which one follows from the others."""
+        return self._undefined(tr)
+
 
 class TypeVisitor(TypeFunctor):
     """Looks at every part of a type."""
@@ -103,7 +109,7 @@ class TypeVisitor(TypeFunctor):
         pass
 
     def visit_func_type(self, ft: FuncType) -> None:
-        for part in [*ft.arg_types, ft.ret_type, *ft.type_params]:
+        for part in [*ft.arg_types, ft.ret_type, *ft.type_params, *ft.type_constraints]:
             self.visit(part)
 
     def visit_tuple_type(self, tt: TupleType) -> None:
@@ -128,6 +134,10 @@ class TypeVisitor(TypeFunctor):
             for part in constructor.inputs:
                 self.visit(part)
 
+    def visit_type_relation(self, tr: TypeRelation) -> None:
+        for arg in tr.args:
+            self.visit(arg)
+
 
 class TypeMutator(TypeFunctor):
     """Builds a type anew of what its parts become."""
@@ -144,7 +154,8 @@ class TypeMutator(TypeFunctor):
     def visit_func_type(self, ft: FuncType) -> Type:
         args = [self.visit(arg) for arg in ft.arg_types]
         result = self.visit(ft.ret_type)
-        return FuncType(args, result, [self.visit(var) for var in ft.type_params])
+        params = [self.visit(var) for var in ft.type_params]
+        return FuncType(args, result, params, [self.visit(c) for c in ft.type_constraints])
 
     def visit_tuple_type(self, tt: TupleType) -> Type:
         return TupleType([self.visit(field) for field in tt.fields])
@@ -160,3 +171,7 @@ class TypeMutator(TypeFunctor):
 
     def visit_type_data(self, td: TypeData) -> Type:
         return td
+
+    def visit_type_relation(self, tr: TypeRelation) -> Type:
+        args = [self.visit(arg) for arg in tr.args]
+        return TypeRelation(tr.func, args, tr.num_inputs, tr.attrs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,3 +325,119 @@ def test_depthwise_weights_with_several_filters_a_channel(rank):
     wanted = np.einsum(f"c{places}{letters},cm{letters}->cm{places}", windows, w)
     found = run(call, x, w)
     np.testing.assert_allclose(found[0], wanted.reshape(12, *[4] * rank), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("strides", "dilation", "groups", "output_padding"), [(2, 1, 1, 1), (1, 2, 1, 0), (2, 1, 2, 0)]
+)
+def test_transposed_convolutions_of_lines_images_and_volumes(
+    rank, strides, dilation, groups, output_padding
+):
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((2, 4, *[5] * rank)).astype("float32")
+    weight = rng.standard_normal((4, 6 // groups, *[3] * rank)).astype("float32")
+    x = relay.var("x", shape=data.shape)
+    grow = getattr(relay.nn, f"conv{rank}d_transpose")
+    expr = grow(
+        x, relay.const(weight), channels=6, kernel_size=(3,) * rank, strides=(strides,) * rank,
+        padding=(1,) * rank, dilation=(dilation,) * rank, groups=groups,
+        output_padding=(output_padding,) * rank,
+    )  # fmt: skip
+    function = relay.Function([x], expr)
+    want = getattr(torch.nn.functional, f"conv_transpose{rank}d")(
+        torch.from_numpy(data), torch.from_numpy(weight), None, strides, 1, output_padding, groups,
+        dilation,
+    )  # fmt: skip
+    got = relay.create_executor("graph", tvm.IRModule.from_expr(function)).evaluate()(data)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def _permuted(array, layout, wanted):
+    return np.ascontiguousarray(array.transpose([layout.index(letter) for letter in wanted]))
+
+
+@pytest.mark.parametrize(
+    ("name", "data_layout", "kernel_layout", "out_layout"),
+    [
+        ("conv1d", "NWC", "WIO", ""),
+        ("conv2d", "HWCN", "HWIO", ""),
+        ("conv2d", "NCHW", "HWIO", "NHWC"),
+        ("conv3d", "NDHWC", "DHWIO", ""),
+        ("conv3d", "NDHWC", "OIDHW", "NCDHW"),
+        ("conv1d_transpose", "NWC", "WIO", ""),
+        ("conv2d_transpose", "NHWC", "HWIO", ""),
+        ("conv2d_transpose", "NHWC", "IOHW", "NCHW"),
+        ("conv3d_transpose", "NDHWC", "DHWIO", ""),
+    ],
+)
+def test_convolutions_in_any_order_of_axes(name, data_layout, kernel_layout, out_layout):
+    rng = np.random.default_rng(0)
+    rank, transposed = int(name[4]), name.endswith("transpose")
+    space = "DHW"[3 - rank :]
+    data = rng.standard_normal((2, 4, *[6] * rank)).astype("float32")
+    weight = rng.standard_normal((*((4, 3) if transposed else (3, 4)), *[3] * rank))
+    weight = weight.astype("float32")
+    given = _permuted(data, f"NC{space}", data_layout)
+    kernel = _permuted(weight, f"{'IO' if transposed else 'OI'}{space}", kernel_layout)
+    x = relay.var("x", shape=given.shape)
+    expr = getattr(relay.nn, name)(
+        x, relay.const(kernel), strides=(2,) * rank, padding=(1,) * rank, channels=3,
+        kernel_size=(3,) * rank, data_layout=data_layout, kernel_layout=kernel_layout,
+        out_layout=out_layout,
+    )  # fmt: skip
+    convolve = f"conv_transpose{rank}d" if transposed else f"conv{rank}d"
+    want = getattr(torch.nn.functional, convolve)(
+        torch.from_numpy(data), torch.from_numpy(weight), None, 2, 1
+    ).numpy()
+    want = _permuted(want, f"NC{space}", out_layout or data_layout)
+    np.testing.assert_allclose(run(expr, given), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_products_of_a_first_operand_that_is_transposed(transpose_b):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype("float32") for shape in ((6, 4), (6, 5)))
+    b = b.T.copy() if transpose_b else b
+    want = a.T @ (b.T if transpose_b else b)
+    x, y = relay.var("x", shape=a.shape), relay.var("y", shape=b.shape)
+    product = relay.nn.matmul(x, y, transpose_a=True, transpose_b=transpose_b)
+    np.testing.assert_allclose(run(product, a, b), want, rtol=1e-5, atol=1e-5)
+    pairs = [np.stack([array, array + 1]) for array in (a, b)]
+    x, y = (relay.var(n, shape=array.shape) for n, array in zip("xy", pairs))
+    batch = relay.nn.batch_matmul(x, y, transpose_a=True, transpose_b=transpose_b)
+    second = pairs[1].swapaxes(1, 2) if transpose_b else pairs[1]
+    want = pairs[0].swapaxes(1, 2) @ second
+    np.testing.assert_allclose(run(batch, *pairs), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("groups", "padding"), [(1, (1, 1)), (2, (1, 1)), (1, (0, 1, 1, 2))])
+def test_deformable_convolutions_are_those_of_the_operator_library(groups, padding):
+    rng = np.random.default_rng(0)
+    sizes = (2, 4, 7, 8), (4, 4 // groups, 3, 3)
+    rows, columns = (
+        (extent + sum(border) - 3) // 2 + 1
+        for extent, border in zip((7, 8), ([padding[0], padding[-2]], [padding[1], padding[-1]]))
+    )
+    arrays = [rng.standard_normal(s).astype("float32")
+              for s in (sizes[0], (2, 36, rows, columns), sizes[1])]  # fmt: skip
+    tensors = [tvm.te.placeholder(array.shape) for array in arrays]
+    result = tvm.topi.nn.deformable_conv2d_nchw(*tensors, 2, list(padding), 1, 2, groups)
+    want = tvm.nd.empty([int(extent) for extent in result.shape])
+    schedule = tvm.te.create_schedule(result.op)
+    tvm.build(schedule, [*tensors, result], "llvm")(*map(tvm.nd.array, arrays), want)
+    operands = [relay.var(f"x{k}", shape=array.shape) for k, array in enumerate(arrays)]
+    expr = relay.nn.deformable_conv2d(
+        *operands, strides=(2, 2), padding=padding, deformable_groups=2, groups=groups
+    )
+    np.testing.assert_allclose(run(expr, *arrays), want.numpy(), rtol=1e-4, atol=1e-4)
+    if groups == 1 and len(padding) == 2:
+        orders = (("NCHW", "NHWC"), ("NCHW", "NHWC"), ("OIHW", "HWIO"))
+        arrays = [_permuted(array, *order) for array, order in zip(arrays, orders)]
+        operands = [relay.var(f"x{k}", shape=array.shape) for k, array in enumerate(arrays)]
+        expr = relay.nn.deformable_conv2d(
+            *operands, strides=(2, 2), padding=padding, deformable_groups=2,
+            data_layout="NHWC", kernel_layout="HWIO",
+        )  # fmt: skip
+        want = _permuted(want.numpy(), "NCHW", "NHWC")
+        np.testing.assert_allclose(run(expr, *arrays), want, rtol=1e-4, atol=1e-4)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm
+from tvm.ir import Op
 from tvm.runtime.params import named_arrays
 from tvm.target import Target
 
@@ -35,8 +36,18 @@ def extract_from_program(
     Raises
     ------
     RuntimeError : `tvm.relay` is not there.
+    TypeError : `ops` holds something else than operators, such as the functions that call them.
     """
     return extract_from_multiple_program([mod], [params], target, target_host, ops)
+
+
+def _operator_name(op: Any) -> str:
+    if not isinstance(op, Op):
+        shown = getattr(op, "__name__", repr(op))
+        raise TypeError(
+            f'autotvm: ops are operators, such as relay.op.get("nn.dense"), got {shown}'
+        )
+    return str(op.name)
 
 
 def extract_from_multiple_program(
@@ -61,7 +72,7 @@ def extract_from_multiple_program(
     if workloads is None:
         raise RuntimeError("autotvm: programs are relay's; import tvm.relay first")
     target = target if isinstance(target, Target) else Target(target)
-    names = None if ops is None else [str(op.name) for op in ops]
+    names = None if ops is None else [_operator_name(op) for op in ops]
     found: dict[tuple[Any, ...], None] = {}
     for mod, values in zip(mods, params):
         for workload in json.loads(str(workloads(mod, named_arrays(values), target, names))):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir import IRModule, RelayExpr
+from tvm.ir import IRModule, Op, RelayExpr
 from tvm.topi.utils import as_pads, as_sizes, const_shape
 
 from .. import op
@@ -19,17 +19,14 @@ from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import open_shape, settled_shape
 from .graph_pass import graph_pass
 
-__all__ = ["ConvertConvTranspose"]
+__all__ = ["ConvertConvTranspose", "TransposedDimension", "phases_of", "plain_dimensions"]
 
 _NAMES = ("nn.conv_transpose", "nn.conv1d_transpose", "nn.conv2d_transpose")
 _LAYOUTS = {1: ("NCW", "IOW"), 2: ("NCHW", "IOHW"), 3: ("NCDHW", "IODHW")}
-# Phases that get no product of their own are computed with weights of zero; where these are more
-# than the others, the definition is less work.
-_LEAST_USED = 0.5
 
 
 @dataclass(frozen=True)
-class _Dimension:
+class TransposedDimension:
     """One spatial dimension of a transposed convolution.
 
     Element y of the result is the sum over k of element (y + before - k * dilation) / stride of
@@ -47,6 +44,11 @@ class _Dimension:
     def taps(self) -> int:
         """Elements of the kernel that a phase of the result uses at most."""
         return self.kernel if self.stride == 1 else -(-self.kernel // self.stride)
+
+    @property
+    def phases(self) -> int:
+        """Phases that elements of the kernel belong to; the others are zero."""
+        return min(self.kernel, self.stride)
 
     @property
     def first(self) -> int:
@@ -73,7 +75,7 @@ class _Dimension:
 
 class _Converter(FunctionRewriter):
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
-        if not isinstance(value, Call) or not op.has_op(value.op):
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
         if str(value.op.name).removeprefix("relax.") not in _NAMES:
             return value
@@ -92,14 +94,9 @@ class _Converter(FunctionRewriter):
         out_dtype = settings.get("out_dtype")
         if groups == 1 and not out_dtype and math.prod(d.size for d in dims) == 1:
             return self._of_one_point(data, weight, dims)
-        if any(d.stride != 1 and d.dilation != 1 for d in dims):
+        if not _fits_plain(dims):
             return None
-        if any(min(d.padding) < 0 for d in dims):
-            return None
-        used = math.prod(d.kernel for d in dims) / math.prod(d.stride * d.taps for d in dims)
-        if used < _LEAST_USED:
-            return None
-        phases = self._rearranged(weight, lambda array: _phases(array, dims, groups))
+        phases = self._rearranged(weight, lambda array: phases_of(array, dims, groups))
         padding = [d.padding for d in dims]
         product = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[len(dims)](
             data,
@@ -114,7 +111,7 @@ class _Converter(FunctionRewriter):
         return self._interleaved(self.emit(product), dims, groups, shapes[2])
 
     def _of_one_point(
-        self, data: RelayExpr, weight: RelayExpr, dims: Sequence[_Dimension]
+        self, data: RelayExpr, weight: RelayExpr, dims: Sequence[TransposedDimension]
     ) -> RelayExpr:
         """The result for data of one point: each element is one product of its channels."""
         batch, channels = open_shape(data.struct_info)[:2]
@@ -142,15 +139,21 @@ class _Converter(FunctionRewriter):
         return self.emit(op.reshape(taken, places.shape))
 
     def _interleaved(
-        self, phases: Var, dims: Sequence[_Dimension], groups: int, shape: Sequence[int]
+        self, phases: Var, dims: Sequence[TransposedDimension], groups: int, shape: Sequence[int]
     ) -> RelayExpr:
-        """The result from the channels of (groups, a stride each, filters) at each period."""
+        """The result from the channels of (groups, phases of each dimension, filters) at each
+        period."""
         rank = len(dims)
-        strides, periods = [d.stride for d in dims], [d.periods for d in dims]
+        periods = [d.periods for d in dims]
         filters = shape[1] // groups
-        split = self.emit(op.reshape(phases, (shape[0], groups, *strides, filters, *periods)))
-        places = [axis for k in range(rank) for axis in (3 + rank + k, 2 + k)]
-        order = (0, 1, 2 + rank, *places)
+        places = [d.phases for d in dims]
+        split = self.emit(op.reshape(phases, (shape[0], groups, *places, filters, *periods)))
+        absent = [d.stride - d.phases for d in dims]
+        if any(absent):
+            behind = [0, 0, *absent, *[0] * (rank + 1)]
+            split = self.emit(op.nn.pad(split, [size for each in behind for size in (0, each)]))
+        interleaved = [axis for k in range(rank) for axis in (3 + rank + k, 2 + k)]
+        order = (0, 1, 2 + rank, *interleaved)
         spread = self.emit(op.permute_dims(split, order))
         whole = [d.periods * d.stride for d in dims]
         out = op.reshape(spread, (*shape[:2], *whole))
@@ -173,7 +176,7 @@ def _dimensions(
     data: Sequence[int],
     weight: Sequence[int],
     out: Sequence[int],
-) -> list[_Dimension]:
+) -> list[TransposedDimension]:
     rank = len(data) - 2
     columns = zip(
         data[2:],
@@ -183,17 +186,43 @@ def _dimensions(
         const_shape(as_pads(settings.get("padding", 0), rank)),
         const_shape(as_sizes(settings.get("dilation", 1), rank)),
     )
-    return [_Dimension(*column) for column in columns]
+    return [TransposedDimension(*column) for column in columns]
 
 
-def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.ndarray:
-    """Weights of the plain convolution, (groups, a stride each, filters) by channels and taps."""
+def _fits_plain(dims: Sequence[TransposedDimension]) -> bool:
+    """Whether a plain convolution computes all phases."""
+    return all((d.stride == 1 or d.dilation == 1) and min(d.padding) >= 0 for d in dims)
+
+
+def plain_dimensions(
+    settings: dict[str, Any],
+    data: Sequence[int],
+    weight: Sequence[int],
+    out: Sequence[int],
+) -> list[TransposedDimension] | None:
+    """The spatial dimensions of a transposed convolution that becomes a plain one, else None.
+
+    Parameters
+    ----------
+    settings : of the call.
+    data, weight, out : shapes of the operands and the result.
+    """
+    if not _is_plain(settings, len(data) - 2):
+        return None
+    dims = _dimensions(settings, data, weight, out)
+    return dims if math.prod(d.size for d in dims) > 1 and _fits_plain(dims) else None
+
+
+def phases_of(weight: np.ndarray, dims: Sequence[TransposedDimension], groups: int) -> np.ndarray:
+    """Weights of the plain convolution, (groups, phases of each dimension, filters) by channels and
+    taps."""
     channels, filters = weight.shape[:2]
     grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
     strides, taps = [d.stride for d in dims], [d.taps for d in dims]
-    result = np.zeros((groups, *strides, filters, channels // groups, *taps), weight.dtype)
+    phases = [d.phases for d in dims]
+    result = np.zeros((groups, *phases, filters, channels // groups, *taps), weight.dtype)
     mirrored = (slice(None),) * 3 + (slice(None, None, -1),) * len(dims)
-    for phase in itertools.product(*map(range, strides)):
+    for phase in itertools.product(*map(range, phases)):
         every = tuple(slice(r, None, s) for r, s in zip(phase, strides))
         part = grouped[(slice(None),) * 3 + every].swapaxes(1, 2)
         padded = np.zeros((*part.shape[:3], *taps), weight.dtype)
@@ -203,7 +232,7 @@ def _phases(weight: np.ndarray, dims: Sequence[_Dimension], groups: int) -> np.n
     return result.reshape(-1, channels // groups, *taps)
 
 
-def _at_each_point(weight: np.ndarray, dims: Sequence[_Dimension]) -> np.ndarray:
+def _at_each_point(weight: np.ndarray, dims: Sequence[TransposedDimension]) -> np.ndarray:
     """(filters and places of the result, channels), for data of one point."""
     channels, filters = weight.shape[:2]
     result = np.zeros((filters, *(d.out for d in dims), channels), weight.dtype)
@@ -226,9 +255,10 @@ def ConvertConvTranspose(mod: IRModule) -> IRModule:
 
     A result at stride s has s phases in each dimension, each of which is a convolution of the data
     with every s-th element of the kernel. All phases are one convolution with s times the filters,
-    whose channels are then interleaved. Data of one point make a dense layer.
+    whose channels are then interleaved; phases without an element are zero. Data of one point make
+    a dense layer.
 
-    Channels in front and known sizes are asked for; where strides are dilated as well, or much
-    larger than the kernel, the definition stays.
+    Channels in front and known sizes are asked for; where strides are dilated as well, the
+    definition stays.
     """
     return map_functions(mod, lambda func: _Converter(func).run())

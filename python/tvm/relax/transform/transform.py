@@ -234,13 +234,14 @@ def PrepareGraph(
 ) -> IRModule:
     """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
-        LegalizeUnfusableOps(),
         SliceSplits(),
         DecomposeVariance(),
         FoldBatchnorm(),
         FoldPad(),
         TrimWindows(),
         ConvertConvTranspose(),
+        # Behind what knows transposed convolutions, which fusion does not.
+        LegalizeUnfusableOps(),
         *([GatherWindows()] if ends_inside else []),
         ConvertConvTo2d(),
         IntegerProducts(),

@@ -14,6 +14,7 @@ from tvm.ir import (
     TypeCall,
     TypeData,
     TypeKind,
+    TypeRelation,
     TypeVar,
 )
 
@@ -114,6 +115,8 @@ def check_kind(type_: Type, mod: IRModule | None = None) -> TypeKind:
         for arg in type_.arg_types:
             _require(arg, TypeKind.Type, mod, "an argument")
         _require(type_.ret_type, TypeKind.Type, mod, "a result")
+        for constraint in type_.type_constraints:
+            _require(constraint, TypeKind.Constraint, mod, "what a function demands")
         return TypeKind.Type
     if isinstance(type_, RefType):
         _require(type_.value, TypeKind.Type, mod, "what a cell holds")
@@ -130,6 +133,10 @@ def check_kind(type_: Type, mod: IRModule | None = None) -> TypeKind:
                     f"{len(type_.args)}"
                 )
         return TypeKind.Type
+    if isinstance(type_, TypeRelation):
+        for arg in type_.args:
+            _require(arg, TypeKind.Type, mod, "a part of a relation")
+        return TypeKind.Constraint
     if isinstance(type_, TypeData):
         for con in type_.constructors:
             for part in con.inputs:

@@ -19,6 +19,7 @@ from tvm.ir import (
     TupleType,
     Type,
     TypeCall,
+    TypeRelation,
     TypeVar,
 )
 
@@ -126,7 +127,8 @@ def unified(where: str, a: Type | None, b: Type | None) -> Any:
         if len(a.arg_types) == len(b.arg_types):
             a, b = _of_same_params(a, b)
             args = [unified(where, x, y) for x, y in zip(a.arg_types, b.arg_types)]
-            return FuncType(args, unified(where, a.ret_type, b.ret_type), list(a.type_params))
+            result = unified(where, a.ret_type, b.ret_type)
+            return FuncType(args, result, list(a.type_params), list(a.type_constraints))
     elif isinstance(a, RefType) and isinstance(b, RefType):
         return RefType(unified(where, a.value, b.value))
     elif isinstance(a, TypeCall) and isinstance(b, TypeCall):
@@ -144,7 +146,8 @@ def _of_same_params(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
         renamed = _Bindings(list(b.type_params))
         renamed.values.update(zip(b.type_params, a.type_params))
         args = [renamed.apply(t) for t in b.arg_types]
-        return a, FuncType(args, renamed.apply(b.ret_type), list(a.type_params))
+        demands = [renamed.apply(t) for t in b.type_constraints]
+        return a, FuncType(args, renamed.apply(b.ret_type), list(a.type_params), demands)
     if len(a.type_params):
         return (a, b) if len(b.type_params) else (_instance(a, b), b)
     return a, _instance(b, a)
@@ -241,8 +244,27 @@ class _Bindings:
             inner = _Bindings([])
             inner.values = {k: v for k, v in self.values.items() if k not in pattern.type_params}
             return FuncType([inner.apply(a) for a in pattern.arg_types],
-                            inner.apply(pattern.ret_type), list(pattern.type_params))  # fmt: skip
+                            inner.apply(pattern.ret_type), list(pattern.type_params),
+                            [inner.apply(c) for c in pattern.type_constraints])  # fmt: skip
+        if isinstance(pattern, TypeRelation):
+            args = [self.apply(a) for a in pattern.args]
+            return TypeRelation(pattern.func, args, pattern.num_inputs, pattern.attrs)
         return pattern
+
+    def relate(self, relation: TypeRelation) -> None:
+        """Learn the result of a relation whose operands are known.
+
+        Raises
+        ------
+        TypeError, ValueError : its function refuses the operands, or gives another type than the
+            one that is known.
+        """
+        *operands, result = relation.args
+        known = [self.apply(operand) for operand in operands]
+        if all(_complete(type_) for type_ in known):
+            found = relation.func(known, relation.attrs)
+            unified(f"relay.Call: {relation.func.name}", self.apply(result), found)
+            self.match(result, found)
 
 
 class _Inference(ExprFunctor):
@@ -373,6 +395,8 @@ class _Inference(ExprFunctor):
             if _is_generic(known) and isinstance(pattern, FuncType):
                 types[k] = bindings.instance(pattern, known)
                 bindings.match(pattern, types[k])
+        for constraint in callee.type_constraints:
+            bindings.relate(constraint)
         for k, (pattern, arg) in enumerate(zip(callee.arg_types, args)):
             wanted = bindings.apply(pattern)
             known = types[k]

@@ -83,7 +83,7 @@ def _type_vars(type_: Any, seen: dict[TypeVar, None], bound: dict[TypeVar, None]
         for param in type_.type_params:
             bound.setdefault(param)
             seen.setdefault(param)
-        for part in [*type_.arg_types, type_.ret_type]:
+        for part in [*type_.arg_types, type_.ret_type, *type_.type_constraints]:
             _type_vars(part, seen, bound)
     elif type_ is not None and not isinstance(type_, TensorType):
         for name in ("value", "func", "args"):

@@ -48,7 +48,7 @@ class GraphExecutorCodegen:
         mod["main"] = func
         factory = build(mod, self._target)
         tuned = apply_records(optimize(mod, self._target)[0], self._target)
-        graph = relax_graph(tuned.mod["main"], tuned.mod, "main", self._target)
+        graph = relax_graph(tuned.mod["main"], tuned.mod, "main", self._target, tuned.keeps)
         kernels = relax.lower_kernels(graph, self._target, schedules_for(tuned.schedule))
         lowered = IRModule({GlobalVar(name): kernel for name, kernel in kernels.items()})
         return factory.get_executor_config(), {self._target: lowered}, factory.params

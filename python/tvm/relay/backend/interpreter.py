@@ -380,17 +380,21 @@ _USE_RECORDS = "relay.backend.use_auto_scheduler"
 
 
 def relax_graph(
-    func: Function, mod: IRModule | None = None, name: str = "main", target: Target | None = None
+    func: Function,
+    mod: IRModule | None = None,
+    name: str = "main",
+    target: Target | None = None,
+    kept: Callable[[Call], bool] = lambda call: False,
 ) -> IRModule:
     """A function, whose types are known and which is a graph, as a module of relax.
 
     Parameters
     ----------
-    target : see `to_relax`.
+    target, kept : see `to_relax`.
     """
     params, body = _flat_params(func)
     same = all(a.same_as(b) for a, b in zip(params, func.params))
-    return to_relax(func if same else Function(params, body), mod, name, target)
+    return to_relax(func if same else Function(params, body), mod, name, target, kept)
 
 
 def schedules_for(
@@ -416,6 +420,7 @@ def compile_graph(
     mod: IRModule | None = None,
     name: str = "main",
     chosen: Callable[[relax.FusedGroup], relax.GroupSchedule | None] | None = None,
+    kept: Callable[[Call], bool] = lambda call: False,
 ) -> relax.Executable:
     """A function, whose types are known and which is a graph, compiled by relax.
 
@@ -424,12 +429,13 @@ def compile_graph(
     Parameters
     ----------
     chosen : the schedule of a kernel, where that is decided; others come from the contexts around.
+    kept : see `to_relax`.
 
     Raises
     ------
     ValueError : there is no such compiler.
     """
-    graph = relax_graph(func, mod, name, target)
+    graph = relax_graph(func, mod, name, target, kept)
     executable = relax.build(graph, target, schedules_for(chosen))
     for other in _foreign_modules(func, mod):
         executable.mod.imported_modules[0].import_module(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,23 +12,28 @@ from tvm.target import Target
 from tvm.topi.x86.vectors import vector_lanes
 
 from ..expr import Call
-from ..op import register_alter_op_layout
-from ..op.registry import row_of, settings_of
-from .templates import conv2d_workloads, in_blocks
+from ..op import nn, register_alter_op_layout
+from .templates import in_blocks
+from .workloads import conv2d_workloads, dense_workloads, settings_with_defaults
 
 __all__: list[str] = []
 
 
-_RULES: Any = topi.nn.conv2d_alter_layout
+_CONV2D_RULES: Any = topi.nn.conv2d_alter_layout
+_DENSE_RULES: Any = topi.nn.dense_alter_layout
 
 
-@_RULES.register("cpu")
+def _widest_block(extent: int, most: int) -> int:
+    return max(block for block in range(1, most + 1) if extent % block == 0)
+
+
+@_CONV2D_RULES.register("cpu")
 def _blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[TensorType], out_type: TensorType
 ) -> RelayExpr | None:
     """Blocks of channels as records say, or else as wide as vectors; NCHW only."""
     call = Call(Op.get("nn.conv2d"), list(inputs), attrs)
-    settings = {**row_of(call.op).settings, **settings_of(call)}
+    settings = settings_with_defaults(call)
     target = Target.current()
     workloads = conv2d_workloads(tinfos, out_type, settings)
     if not workloads or target is None:
@@ -39,10 +45,7 @@ def _blocks(
     else:
         channels, filters = int(tinfos[0].shape[1]), int(tinfos[1].shape[0])
         lanes = vector_lanes(target, str(out_type.dtype))
-        inner, outer = (
-            max(block for block in range(1, lanes + 1) if extent % block == 0)
-            for extent in (channels, filters)
-        )
+        inner, outer = (_widest_block(extent, lanes) for extent in (channels, filters))
     return in_blocks(inputs, settings, outer if settings["groups"] > 1 else inner, outer)
 
 
@@ -52,3 +55,38 @@ def _alter_conv2d(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> RelayE
     if Target.current() is None:
         return None
     return topi.nn.conv2d_alter_layout(attrs, inputs, tinfos, out_type)
+
+
+@_DENSE_RULES.register("cpu")
+def _panels(
+    attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[TensorType], out_type: TensorType
+) -> RelayExpr | None:
+    """Weights in panels of rows as records say, or else of up to two vectors.
+
+    Where the fastest record is one for weights as they are, they stay.
+    """
+    call = Call(Op.get("nn.dense"), list(inputs), attrs)
+    target = Target.current()
+    workloads = dense_workloads(tinfos, out_type, settings_with_defaults(call))
+    if not workloads or target is None:
+        return None
+    context = autotvm.DispatchContext.current
+    recorded = [(workload[0], context.recorded(target, workload)) for workload in workloads]
+    known = [(name, config) for name, config in recorded if config is not None]
+    if known:
+        name, config = min(known, key=lambda k: math.inf if k[1].cost is None else k[1].cost)
+        if name != "dense_pack.x86":
+            return None
+        block = int(config["tile_x"].size[-1])
+    else:
+        lanes = vector_lanes(target, str(out_type.dtype))
+        block = _widest_block(int(tinfos[1].shape[0]), 2 * lanes)
+    data, weight = inputs
+    return nn.contrib_dense_pack(data, weight, f"NC{block}n", None, str(out_type.dtype))
+
+
+@register_alter_op_layout("nn.dense", level=10)
+def _alter_dense(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> RelayExpr | None:
+    if Target.current() is None:
+        return None
+    return topi.nn.dense_alter_layout(attrs, inputs, tinfos, out_type)

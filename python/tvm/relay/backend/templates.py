@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,86 +25,41 @@ from tvm.target import Target
 
 from .. import op
 from ..analysis.infer import infer_module
-from ..expr import Call
+from ..expr import Call, Constant
 from ..expr_functor import post_order_visit
-from ..op.registry import find_row, settings_of
+from ..op.implementation import own_strategy
+from ..op.registry import find_row
 from ..transform import CanonicalizeOps, FoldConstant, FoldScaleAxis, SimplifyInference
 from ..transform.base import relay_functions
 from ..transform.layouts import LayoutRewriter
 from ..ty import is_dynamic
+from .transposed import PlainConvolutions
+from .workloads import WINDOW, Workload, settings_with_defaults, workloads_of
 
 __all__ = [
     "TunedProgram",
     "apply_records",
     "calls_with_templates",
-    "conv2d_workloads",
     "in_blocks",
     "prepared",
-    "workloads_of",
 ]
 
-Workload = tuple[Any, ...]
-Types = Sequence[TensorType]
-
-
-def _tensor(type_: TensorType) -> Workload:
-    return ("TENSOR", tuple(int(extent) for extent in type_.shape), str(type_.dtype))
-
-
-def _is_float(*types: TensorType) -> bool:
-    return all(str(type_.dtype).startswith("float") for type_ in types)
-
-
-def conv2d_workloads(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
-    """The workload of a convolution, if a template serves it; `s` are all of its settings."""
-    data, kernel = types
-    plain = (s["data_layout"], s["kernel_layout"]) == ("NCHW", "OIHW")
-    if not plain or s["out_layout"] not in ("", "NCHW") or not _is_float(data, kernel):
-        return []
-    channels, (filters, inputs, *_) = int(data.shape[1]), map(int, kernel.shape)
-    if s["groups"] == 1:
-        name = "conv2d_NCHWc.x86"
-    elif s["groups"] == channels == filters and inputs == 1:
-        name = "depthwise_conv2d_NCHWc.x86"
-    else:
-        return []
-    sizes = [tuple(s[key]) for key in ("strides", "padding", "dilation")]
-    return [(name, _tensor(data), _tensor(kernel), *sizes, "NCHW", "NCHW", str(out.dtype))]
-
-
-def _dense(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
-    if len(types[0].shape) != 2 or not _is_float(*types):
-        return []
-    operands = [_tensor(type_) for type_ in types]
-    names = ("dense_nopack.x86", "dense_pack.x86")
-    return [(name, *operands, None, str(out.dtype)) for name in names]
-
-
-def _batch_matmul(types: Types, out: TensorType, s: Mapping[str, Any]) -> list[Workload]:
-    if s["transpose_a"] or not s["transpose_b"] or not _is_float(*types):
-        return []
-    a, b = (_tensor(type_) for type_ in types)
-    if len(a[1]) != 3 or a[1][0] != b[1][0]:
-        return []
-    return [("batch_matmul.x86", a, b, _tensor(out)[1], str(out.dtype), False, True)]
-
-
-_RULES: Mapping[str, Callable[[Types, TensorType, Mapping[str, Any]], list[Workload]]] = {
-    "nn.conv2d": conv2d_workloads,
-    "nn.dense": _dense,
-    "nn.batch_matmul": _batch_matmul,
+# What convolutions over blocks are called among relax's operators, by the tag of their stage.
+_BLOCKED = {
+    "conv2d_NCHWc": "relay.nn.contrib_conv2d_NCHWc",
+    "depthwise_conv2d_NCHWc": "relay.nn.contrib_depthwise_conv2d_NCHWc",
+    "conv3d_NCDHWc": "relay.nn.conv3d",
 }
-
-
-def workloads_of(call: Call, target: Target) -> list[Workload]:
-    """Names of the templates for a call, whose type is known, with their arguments."""
-    rule = _RULES.get(str(call.op.name)) if isinstance(call.op, Op) else None
-    if rule is None or "cpu" not in [str(key) for key in target.keys]:
-        return []
-    types = [arg.checked_type for arg in call.args]
-    if any(not isinstance(t, TensorType) or is_dynamic(t) for t in types):
-        return []
-    return rule(types, call.checked_type, _settings(call))
+# Operators of relax, with two tensors as operands, that templates compute.
+_OF_TEMPLATES = {
+    *_BLOCKED.values(),
+    *(f"relay.nn.{name}" for name in ("conv2d", "conv3d", "dense", "batch_matmul")),
+}
+_TAGS = {
+    "conv2d_NCHWc.x86": "conv2d_NCHWc",
+    "depthwise_conv2d_NCHWc.x86": "depthwise_conv2d_NCHWc",
+    "conv3d_ncdhw.x86": "conv3d_NCDHWc",
+}
 
 
 def calls_with_templates(mod: IRModule, target: Target) -> list[Call]:
@@ -159,18 +114,23 @@ class TunedProgram:
     Attributes
     ----------
     mod : the program.
-    choices : for kernels, as `_kernel_key` names them.
+    choices : for kernels, as `_kernel_key` and `_key_of_call` name them.
     """
 
     mod: IRModule
     choices: dict[Workload, _Choice] = field(default_factory=dict)
 
+    def keeps(self, call: Call) -> bool:
+        """Whether an operator is computed as it stands, in its own layout, by what records say."""
+        return isinstance(call.op, Op) and _key_of_call(call) in self.choices
+
     def schedule(self, group: FusedGroup) -> GroupSchedule | None:
         """What records say of a kernel, None where they say nothing."""
+        if not self.choices:
+            return None
         outputs = list(group.te.outputs)
         tag, anchor = topi.anchor_of(outputs)
-        key = _key_of_group(group, tag, anchor)
-        choice = None if key is None else self.choices.get(key)
+        choice = next(filter(None, map(self.choices.get, _keys_of_group(group, tag, anchor))), None)
         if choice is None or not topi.is_elementwise_of(anchor, outputs):
             return None
         target = Target.current(allow_none=False)
@@ -195,7 +155,9 @@ def _scheduled(
     target: Target,
 ) -> GroupSchedule | None:
     config = choice.config
-    if choice.name == "batch_matmul.x86":
+    if _is_for_gpu(choice.name):
+        schedule = autotvm.cuda.schedule_template(config, choice.name, anchor, outputs)
+    elif choice.name == "batch_matmul.x86":
         schedule = autotvm.x86.schedule_batch_matmul(config, anchor, outputs, target)
     elif choice.name == "dense_pack.x86":
         return _packed_dense(config, group, anchor, outputs, target)
@@ -232,24 +194,51 @@ def _kernel_key(tag: str, data: Sequence[int], weight: Sequence[int], *sizes: An
     return (tag, tuple(data), tuple(weight), *(tuple(map(int, size)) for size in sizes))
 
 
-_WINDOW = ("strides", "padding", "dilation")
+def _is_for_gpu(name: str) -> bool:
+    return not name.endswith(".x86")
 
 
-def _key_of_group(group: FusedGroup, tag: str, anchor: te.Tensor) -> Workload | None:
-    if tag in (topi.tag.DENSE, topi.tag.BATCH_MATMUL):
-        shapes = [topi.utils.const_shape(tensor.shape) for tensor in anchor.op.input_tensors]
-        return _kernel_key(tag, *shapes) if len(shapes) == 2 else None
-    if tag not in ("conv2d_NCHWc", "depthwise_conv2d_NCHWc"):
+def _key_of_call(call: Call) -> Workload | None:
+    """What tells a kernel that computes one of relay's operators as it stands from others."""
+    if find_row(call.op) is None:
         return None
-    # The stage reads padded data, so sizes are those of the call.
+    types = [arg.checked_type_ for arg in call.args]
+    if any(not isinstance(t, TensorType) or is_dynamic(t) for t in types):
+        return None
+    shapes = [[int(extent) for extent in type_.shape] for type_ in types]
+    return _own_key(f"relay.{call.op.name}", shapes, settings_with_defaults(call))
+
+
+def _own_key(name: str, shapes: Sequence[Sequence[int]], settings: Mapping[str, Any]) -> Workload:
+    def frozen(value: Any) -> Any:
+        return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
+
+    given = {key: frozen(value) for key, value in settings.items() if value is not None}
+    return (name, tuple(map(tuple, shapes)), tuple(sorted(given.items())))
+
+
+def _keys_of_group(group: FusedGroup, tag: str, anchor: te.Tensor) -> list[Workload]:
+    """The names that a kernel may have in a program's choices."""
+    keys = []
+    if tag in (topi.tag.DENSE, topi.tag.BATCH_MATMUL):
+        tensors = anchor.op.input_tensors
+        if len(tensors) == 2:
+            keys.append(_kernel_key(tag, *(topi.utils.const_shape(t.shape) for t in tensors)))
+    # A convolution's stage reads padded data, so sizes are those of the call.
     for block in group.function.body.blocks:
         for binding in block.bindings:
             call = binding.value
-            if isinstance(call, relax.Call) and str(call.op.name).endswith(tag):
-                shapes = [static_shape(arg.struct_info) for arg in call.args]
-                settings = attrs_of(call)
-                return _kernel_key(tag, *shapes, *(settings[key] for key in _WINDOW))
-    return None
+            if not isinstance(call, relax.Call):
+                continue
+            name = str(call.op.name).removeprefix("relax.")
+            if name not in _OF_TEMPLATES:
+                continue
+            shapes = [static_shape(arg.struct_info) for arg in call.args]
+            settings = attrs_of(call)
+            if name == _BLOCKED.get(tag):
+                keys.append(_kernel_key(tag, *shapes, *(settings[key] for key in WINDOW)))
+            keys.append(_own_key(name, shapes, settings))
+    return keys
 
 
 def apply_records(mod: IRModule, target: Target) -> TunedProgram:
@@ -259,17 +248,23 @@ def apply_records(mod: IRModule, target: Target) -> TunedProgram:
     """
     if not _recorded(calls_with_templates(mod, target), target):
         return TunedProgram(mod)
-    mod = prepared(mod)
+    mod = _with_plain_convolutions(prepared(mod), target)
     tuned = TunedProgram(mod)
     blocks: dict[Call, RelayExpr] = {}
     for call, choice in _recorded(calls_with_templates(mod, target), target).items():
+        if str(call.op.name) == "nn.conv2d_transpose":
+            continue  # Its weights are computed, so it stayed as it is.
         shapes = [[int(extent) for extent in arg.checked_type.shape] for arg in call.args]
-        if str(call.op.name) == "nn.conv2d":
+        key: Workload | None
+        if _is_for_gpu(choice.name):
+            key = _key_of_call(call)
+        elif choice.name in _TAGS:
             key = _block(call, choice, shapes, blocks)
         else:
             tag = topi.tag.DENSE if "dense" in choice.name else topi.tag.BATCH_MATMUL
             key = _kernel_key(tag, *shapes)
-        tuned.choices.setdefault(key, choice)
+        if key is not None:
+            tuned.choices.setdefault(key, choice)
 
     def alter(call: Call, args: Sequence[RelayExpr]) -> RelayExpr | None:
         changed = blocks.get(call)
@@ -282,11 +277,28 @@ def apply_records(mod: IRModule, target: Target) -> TunedProgram:
     return tuned
 
 
+def _with_plain_convolutions(mod: IRModule, target: Target) -> IRModule:
+    """The program whose transposed convolutions are plain ones where something is recorded."""
+    transposed = [
+        call
+        for call in _recorded(calls_with_templates(mod, target), target)
+        if str(call.op.name) == "nn.conv2d_transpose" and isinstance(call.args[1], Constant)
+    ]
+    if not transposed:
+        return mod
+    result = mod.clone()
+    for gvar, func in relay_functions(mod):
+        result[str(gvar.name_hint)] = PlainConvolutions(transposed).visit(func)
+    return infer_module(result)
+
+
 def _recorded(calls: Sequence[Call], target: Target) -> dict[Call, _Choice]:
     """The fastest configuration that is recorded for each call."""
     context = autotvm.DispatchContext.current
     found: dict[Call, _Choice] = {}
     for call in calls:
+        if own_strategy(call.op, target) is not None:
+            continue  # Its implementations look for records themselves.
         configs = [(w[0], context.recorded(target, w)) for w in workloads_of(call, target)]
         choices = [_Choice(name, config) for name, config in configs if config is not None]
         if choices:
@@ -305,28 +317,29 @@ def _block(
     depthwise = choice.name.startswith("depthwise")
     inner = outer if depthwise else inner
     per_group = 1 if depthwise else inner
-    blocks[call] = in_blocks(call.args, _settings(call), inner, outer)
+    blocks[call] = in_blocks(call.args, settings_with_defaults(call), inner, outer)
     return _kernel_key(
-        choice.name.removesuffix(".x86"),
+        _TAGS[choice.name],
         (batch, channels // inner, *image, inner),
         (filters // outer, inputs // per_group, *window, per_group, outer),
-        *(_settings(call)[key] for key in _WINDOW),
+        *(settings_with_defaults(call)[key] for key in WINDOW),
     )
-
-
-def _settings(call: Call) -> dict[str, Any]:
-    row = find_row(call.op)
-    assert row is not None
-    return {**row.settings, **settings_of(call)}
 
 
 def in_blocks(
     args: Sequence[RelayExpr], settings: Mapping[str, Any], inner: int, outer: int
 ) -> Call:
-    """A convolution in NCHW that reads blocks of `inner` channels and gives blocks of `outer`.
+    """A convolution in NCHW or NCDHW that reads blocks of `inner` channels and gives `outer`.
 
     With groups it is depthwise, and both blocks are the same.
     """
+    if settings["data_layout"] == "NCDHW":
+        layouts = {
+            "data_layout": f"NCDHW{inner}c",
+            "kernel_layout": f"OIDHW{inner}i{outer}o",
+            "out_layout": f"NCDHW{outer}c",
+        }
+        return op.nn.conv3d(*args, **{**settings, **layouts})
     depthwise = settings["groups"] > 1
     make = op.nn.contrib_depthwise_conv2d_nchwc if depthwise else op.nn.contrib_conv2d_nchwc
     layouts = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import error, relax, te
@@ -20,6 +20,8 @@ from .implementations import select_implementation
 
 __all__ = ["is_graph", "to_relax"]
 
+
+Kept = Callable[[Call], bool]
 
 # Attributes of operators that say what programs' own compute.
 _COMPUTATIONS = ("FTVMCompute", "FTVMStrategy")
@@ -112,12 +114,17 @@ def is_graph(func: Function, mod: IRModule | None = None) -> bool:
 
 class _Translator(ExprFunctor):
     def __init__(
-        self, builder: relax.BlockBuilder, mod: IRModule | None, target: Target | None
+        self,
+        builder: relax.BlockBuilder,
+        mod: IRModule | None,
+        target: Target | None,
+        kept: Kept,
     ) -> None:
         super().__init__()
         self._builder = builder
         self._mod = mod
         self._target = target
+        self._kept = kept
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
         if isinstance(expr, Call):
@@ -161,7 +168,7 @@ class _Translator(ExprFunctor):
             func = self._mod[call.op] if isinstance(call.op, GlobalVar) and self._mod else call.op
             if _foreign(func) is not None:
                 return self._foreign_call(func, call, args)
-            inner = _Translator(self._builder, self._mod, self._target)
+            inner = _Translator(self._builder, self._mod, self._target, self._kept)
             inner.memo_map.update(zip(func.params, args))
             return inner.visit(func.body)
         if row is None:
@@ -169,6 +176,8 @@ class _Translator(ExprFunctor):
         settings = settings_of(call)
         for key, default in row.settings.items():
             settings.setdefault(key, default)
+        if self._kept(call):
+            return self._builder.emit(relax.op.make_call(f"relay.{row.name}", *args, **settings))
         assert row.lower is not None
         result = row.lower(args, settings)
         if isinstance(result, (relax.Var, relax.Constant, relax.Tuple)):
@@ -239,7 +248,11 @@ def _leaves(operands: Sequence[Any]) -> list[te.Tensor]:
 
 
 def to_relax(
-    func: Function, mod: IRModule | None = None, name: str = "main", target: Target | None = None
+    func: Function,
+    mod: IRModule | None = None,
+    name: str = "main",
+    target: Target | None = None,
+    kept: Kept = lambda call: False,
 ) -> IRModule:
     """A module of relax with a relay function, whose types are known and which is a graph.
 
@@ -247,6 +260,8 @@ def to_relax(
     ----------
     target : operators for which a program registered a strategy become its kernels for it. Without
         one they are computed as the library does, and only others as their strategies say.
+    kept : whether a call of an operator with a computation of its own is that kernel, which relax's
+        passes leave as it is, instead of what the operator is written as in relax.
 
     Raises
     ------
@@ -256,7 +271,7 @@ def to_relax(
     params = [relax.Var(str(p.name_hint), struct_info_of(p.checked_type_)) for p in func.params]
     with builder.function(name, params):
         with builder.dataflow():
-            translator = _Translator(builder, mod, target)
+            translator = _Translator(builder, mod, target, kept)
             translator.memo_map.update(zip(func.params, params))
             result = builder.emit_output(_flat(translator.visit(func.body)))
         builder.emit_func_output(result)

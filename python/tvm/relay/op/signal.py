@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tvm import error, topi
+from tvm import error, relax, topi
 from tvm.ir import RelayExpr, TensorType, TupleType, Type
+from tvm.relax.struct_info import static_shape
 
 from ..expr import Call, TupleWrapper, const
 from ..ty import Any as AnyExtent
-from .registry import REQUIRED, OpPattern, define, make
+from .registry import REQUIRED, OpPattern, define, make, register_own
 from .reshaping import ones
 from .shapes import tensor
 
@@ -30,20 +31,50 @@ def _dft(re_data: Any, im_data: Any, inverse: bool) -> list[Any]:
 
 
 define("dft", _dft, settings={"inverse": REQUIRED}, num_inputs=2)
-define(
-    "stft",
-    lambda data, window, **s: topi.stft(
+# Numbers of the table beyond which transforms are summed up as they are defined.
+_LARGEST_TABLE = 1 << 21
+
+
+def _stft(data: Any, window: Any, **s: Any) -> Any:
+    return topi.stft(
         data, s["n_fft"], s["hop_length"], s["win_length"], window, s["normalized"], s["onesided"]
-    ),
-    settings={
-        "n_fft": REQUIRED,
-        "hop_length": REQUIRED,
-        "win_length": REQUIRED,
-        "normalized": False,
-        "onesided": True,
-    },
-    num_inputs=2,
-)
+    )
+
+
+def _stft_in_relax(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+    """The parts as rows of a matrix, times the cosines and sines of every frequency."""
+    data, window = args
+    *batch, length = static_shape(data.struct_info)
+    size, frequencies = s["win_length"], s["n_fft"] // 2 + 1 if s["onesided"] else s["n_fft"]
+    # What does not fit is refused by the definition.
+    fits = size <= s["n_fft"] <= length and static_shape(window.struct_info) == (size,)
+    is_small = 2 * size * frequencies <= _LARGEST_TABLE
+    if not fits or not is_small or str(data.struct_info.dtype) != "float32":
+        return relax.op.make_call("relay.stft", *args, **s)
+    parts = (length - s["n_fft"]) // s["hop_length"] + 1
+    places = np.arange(parts)[:, None] * s["hop_length"] + np.arange(size)
+    rows = relax.op.reshape(
+        relax.op.take(data, relax.const(places.reshape(-1), "int64"), len(batch)), (-1, size)
+    )
+    turns = np.outer(np.arange(size), np.arange(frequencies)) % size * (2 * np.pi / size)
+    scale = s["n_fft"] ** -0.5 if s["normalized"] else 1.0
+    table = np.stack([np.cos(turns), -np.sin(turns)], -1).reshape(size, -1) * scale
+    weighted = relax.op.multiply(rows, relax.op.astype(window, "float32"))
+    product = relax.op.matmul(weighted, relax.const(table.astype("float32")))
+    whole = relax.op.reshape(product, (*batch, parts, frequencies, 2))
+    axes = list(range(len(batch)))
+    return relax.op.permute_dims(whole, [*axes, *(len(batch) + k for k in (1, 0, 2))])
+
+
+_STFT_SETTINGS = {
+    "n_fft": REQUIRED,
+    "hop_length": REQUIRED,
+    "win_length": REQUIRED,
+    "normalized": False,
+    "onesided": True,
+}
+register_own("stft", _stft, OpPattern.OPAQUE, _STFT_SETTINGS)
+define("stft", _stft, settings=_STFT_SETTINGS, lower=_stft_in_relax, num_inputs=2)
 define(
     "fixed_point_multiply_per_axis",
     lambda x, m, left, right, axes, **s: topi.fixed_point_multiply_per_axis(

@@ -206,7 +206,7 @@ def _window(s: Settings, new: Any, old: Any, types: Any) -> Laid:
 def _dense(s: Settings, new: Any, old: Any, types: Any) -> Laid | None:
     if old[0] not in (None, "NC") or len(types[0].shape) != 2:
         return None
-    return Laid(["NC", "NC"], ["NC"], {})
+    return Laid(["NC", s.get("weight_layout", "NC")], ["NC"], {})
 
 
 # Operators along axes that a setting counts.
@@ -403,6 +403,7 @@ _RULES: dict[str, Rule] = {
     "nn.upsampling": _window,
     "nn.upsampling3d": _window,
     "nn.dense": _dense,
+    "nn.contrib_dense_pack": _dense,
     "nn.dropout": _two_results,
     "nn.batch_norm": _along(4, results=1, more=2),
     "nn.bias_add": _along(1),

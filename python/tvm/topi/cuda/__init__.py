@@ -35,3 +35,4 @@ from .tensor_intrin import (
     intrin_wmma_load_matrix_W,
     intrin_wmma_store_matrix,
 )
+from .tiled_sums import AxisTile, schedule_sum_by_threads, schedule_tiled_sums

@@ -10,7 +10,12 @@ from tvm.target import Target
 from ..utils import const_shape
 from .vectors import inline_producers, vector_lanes
 
-__all__ = ["BlockedTile", "schedule_conv2d_NCHWc", "schedule_depthwise_conv2d_NCHWc"]
+__all__ = [
+    "BlockedTile",
+    "schedule_conv2d_NCHWc",
+    "schedule_conv3d_NCDHWc",
+    "schedule_depthwise_conv2d_NCHWc",
+]
 
 # Vectors of results beyond which a tile stays a loop: written out, it would spill registers and
 # take the compiler seconds.
@@ -23,7 +28,7 @@ class BlockedTile:
 
     Attributes
     ----------
-    columns, rows : pixels; what they leave of the image is a smaller tile.
+    columns, rows : pixels of one plane; what they leave of it is a smaller tile.
     unroll_window : write out the columns of the window.
     """
 
@@ -46,11 +51,27 @@ def schedule_conv2d_NCHWc(
     output : elementwise function of `conv` to compute while results are in registers.
     target : by default the current one, else "llvm".
     """
+    return _schedule_sums(conv, tile, output, target)
+
+
+def schedule_conv3d_NCDHWc(
+    conv: te.Tensor,
+    tile: BlockedTile,
+    output: te.Tensor | None = None,
+    target: Target | None = None,
+) -> te.Schedule:
+    """:func:`schedule_conv2d_NCHWc` for results of ``topi.nn.conv3d_NCDHWc``."""
+    return _schedule_sums(conv, tile, output, target)
+
+
+def _schedule_sums(
+    conv: te.Tensor, tile: BlockedTile, output: te.Tensor | None, target: Target | None
+) -> te.Schedule:
     s, local = _tiled(conv, tile, output, target)
-    n, block, y, x, c = s[local].op.axis
-    rb, ry, rx, rc = s[local].op.reduce_axis
-    window = (ry, rc, rx) if tile.unroll_window else (ry, rx, rc)
-    s[local].reorder(n, block, rb, *window, y, x, c)
+    *outer, y, x, c = s[local].op.axis
+    rb, *window, rx, rc = s[local].op.reduce_axis
+    inner = (rc, rx) if tile.unroll_window else (rx, rc)
+    s[local].reorder(*outer, rb, *window, *inner, y, x, c)
     if tile.unroll_window:
         s[local].unroll(rx)
     _write_out(s, local, tile, target)
@@ -84,15 +105,15 @@ def _tiled(
     inline_producers(s, output, first=conv)
     padded = conv.op.input_tensors[0]
     if isinstance(padded.op, te.ComputeOp):
-        s[padded].parallel(s[padded].fuse(*padded.op.axis[:3]))
+        s[padded].parallel(s[padded].fuse(*padded.op.axis[:-2]))
         if const_shape(padded.shape)[-1] <= _UNROLLED_VECTORS * vector_lanes(target, conv.dtype):
-            s[padded].vectorize(padded.op.axis[4])
+            s[padded].vectorize(padded.op.axis[-1])
     local = s.cache_write(conv, "local") if output is conv else conv
-    n, block, y, x, c = output.op.axis
+    *outer, y, x, c = output.op.axis
     x, x_in = s[output].split(x, factor=tile.columns)
     y, y_in = s[output].split(y, factor=tile.rows)
-    s[output].reorder(n, block, y, x, y_in, x_in, c)
-    s[output].parallel(s[output].fuse(n, block, y))
+    s[output].reorder(*outer, y, x, y_in, x_in, c)
+    s[output].parallel(s[output].fuse(*outer, y))
     s[local].compute_at(s[output], x)
     if output is not conv:
         s[local].set_scope("local")
@@ -105,7 +126,7 @@ def _tiled(
 
 def _write_out(s: te.Schedule, local: te.Tensor, tile: BlockedTile, target: Target | None) -> None:
     target = target or Target.current() or Target("llvm")
-    _, _, y, x, c = s[local].op.axis
+    *_, y, x, c = s[local].op.axis
     if _is_small(local, tile, target):
         s[local].unroll(y)
         s[local].unroll(x)

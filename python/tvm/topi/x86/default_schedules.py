@@ -26,6 +26,7 @@ from .conv2d import (
 from .conv2d_blocked import (
     BlockedTile,
     schedule_conv2d_NCHWc,
+    schedule_conv3d_NCDHWc,
     schedule_depthwise_conv2d_NCHWc,
 )
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
@@ -197,13 +198,13 @@ def _other_than(anchor: te.Tensor, outputs: Sequence[te.Tensor]) -> te.Tensor | 
     return None if outputs[0].op.same_as(anchor.op) else outputs[0]
 
 
-@register_schedule(["conv2d_NCHWc", "depthwise_conv2d_NCHWc"], "cpu")
+@register_schedule(["conv2d_NCHWc", "conv3d_NCDHWc", "depthwise_conv2d_NCHWc"], "cpu")
 def _conv2d_blocked(
     conv: te.Tensor, outputs: Sequence[te.Tensor], target: Target
 ) -> te.Schedule | None:
     if not _is_static(outputs) or not is_elementwise_of(conv, outputs):
         return None
-    _, _, height, width, channels = const_shape(conv.shape)
+    *_, height, width, channels = const_shape(conv.shape)
     lanes = fitting_lanes(target, conv.dtype, channels)
     if lanes < 4:
         return None
@@ -214,7 +215,10 @@ def _conv2d_blocked(
     fitted = fitting_tile(target, height, width, channels // lanes)
     if fitted.vectors * lanes < channels:  # A block wider than the registers hold is a loop.
         fitted = fitting_tile(target, 1, width, 1)
-    return schedule_conv2d_NCHWc(conv, BlockedTile(fitted.columns, fitted.rows), output, target)
+    tile = BlockedTile(fitted.columns, fitted.rows)
+    if str(conv.op.tag) == "conv3d_NCDHWc":
+        return schedule_conv3d_NCDHWc(conv, tile, output, target)
+    return schedule_conv2d_NCHWc(conv, tile, output, target)
 
 
 @register_schedule("depthwise_conv2d_nhwc", "cpu")

@@ -153,7 +153,7 @@ def _compute(rank: int) -> Any:
             rank, s, x.shape[data_layout.index("C")], *w.shape[:2]
         ):
             w = topi.reshape(w, [w.shape[0] * w.shape[1], 1, *w.shape[2:]])
-        blocked = _in_blocks(x, w, s) if rank == 2 else None
+        blocked = _in_blocks(rank, x, w, s)
         if blocked is not None:
             return blocked
         if data_layout not in supported:
@@ -169,23 +169,25 @@ def _compute(rank: int) -> Any:
     return accumulated_in_float32(run)
 
 
-def _in_blocks(x: Any, w: Any, s: Mapping[str, Any]) -> Any:
+def _in_blocks(rank: int, x: Any, w: Any, s: Mapping[str, Any]) -> Any:
     """The convolution over blocks as they stand; None for layouts that topi has no program for."""
-    data = re.fullmatch(r"NCHW(\d+)c", s["data_layout"])
-    kernel = re.fullmatch(r"OIHW(\d+)i(\d+)o", s["kernel_layout"])
-    if data is None or kernel is None:
+    space = _SPACE[rank]
+    data = re.fullmatch(rf"NC{space}(\d+)c", s["data_layout"])
+    kernel = re.fullmatch(rf"OI{space}(\d+)i(\d+)o", s["kernel_layout"])
+    if rank == 1 or data is None or kernel is None:
         return None
     depthwise = s["groups"] > 1
+    if depthwise and rank == 3:
+        return None
     lanes = int(data[1])
     if kernel.groups() != ("1", data[1]) if depthwise else kernel[1] != data[1]:
         return None
     if depthwise and s["groups"] != topi.utils.get_const_int(x.shape[1]) * lanes:
         return None
-    if (s["out_layout"] or s["data_layout"]) != f"NCHW{kernel[2]}c":
+    if (s["out_layout"] or s["data_layout"]) != f"NC{space}{kernel[2]}c":
         return None
-    compute: Callable[..., Any] = (
-        topi.nn.depthwise_conv2d_NCHWc if depthwise else topi.nn.conv2d_NCHWc
-    )
+    plain: Callable[..., Any] = topi.nn.conv2d_NCHWc if rank == 2 else topi.nn.conv3d_NCDHWc
+    compute: Callable[..., Any] = topi.nn.depthwise_conv2d_NCHWc if depthwise else plain
     sizes = [list(s[key]) for key in ("strides", "padding", "dilation")]
     return compute(x, w, *sizes, s["out_dtype"] or None)
 
@@ -206,8 +208,41 @@ def _settings(rank: int, kernel_layout: str | None = None, **more: Any) -> dict[
     }
 
 
+def permuted(value: RelayExpr, layout: str, wanted: str) -> RelayExpr:
+    """A value of relax in another order of its axes, which the layouts name by letters."""
+    if layout == wanted:
+        return value
+    axes = [layout.index(letter) for letter in wanted]
+    if isinstance(value, relax.Constant):
+        return value.rearranged(lambda array: array.transpose(axes))
+    return relax.op.permute_dims(value, axes)
+
+
+def _in_front(
+    rank: int, args: Sequence[RelayExpr], s: Mapping[str, Any], kernel: str
+) -> tuple[list[RelayExpr], Mapping[str, Any], str] | None:
+    """Operands and settings with channels in front, which relax has fast forms for, and the layout
+    of the result; None for layouts in blocks.
+
+    Parameters
+    ----------
+    kernel : the layout of the weights then.
+    """
+    front = "NC" + _SPACE[rank]
+    layouts = [s["data_layout"], s["out_layout"] or s["data_layout"], s["kernel_layout"]]
+    orders = [front, front, kernel]
+    if [sorted(layout) for layout in layouts] != [sorted(order) for order in orders]:
+        return None
+    operands = [permuted(args[0], layouts[0], front), permuted(args[1], layouts[2], kernel)]
+    settings = {"data_layout": front, "kernel_layout": kernel, "out_layout": ""}
+    return operands, {**s, **settings}, layouts[1]
+
+
 def _in_relax(rank: int) -> Any:
-    plain = ("NC" + _SPACE[rank], "N" + _SPACE[rank] + "C")
+    # Channels that come last stay there where relax has kernels for that.
+    front = "NC" + _SPACE[rank]
+    plain = (front, "NHWC") if rank == 2 else (front,)
+    direct = {1: relax.op.nn.conv1d, 2: relax.op.nn.conv2d, 3: relax.op.nn.conv3d}[rank]
 
     def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
         if sums_bytes(args, s["out_dtype"]):
@@ -221,9 +256,17 @@ def _in_relax(rank: int) -> Any:
             merged = [weight[0] * weight[1], 1, *weight[2:]]
             args = [args[0], relax.op.reshape(args[1], merged)]
         dtypes = {str(arg.struct_info.dtype) for arg in args}
-        if s["data_layout"] not in plain or len(weight) != rank + 2 or len(dtypes) > 1:
+        own = len(weight) != rank + 2 or len(dtypes) > 1
+        result_layout = out_layout = s["out_layout"]
+        if not own and s["data_layout"] not in plain:
+            found = _in_front(rank, args, s, "OI" + _SPACE[rank])
+            own = found is None
+            if found is not None:
+                args, s, result_layout = found
+                out_layout = front
+        if own:
             return relax.op.make_call(f"relay.nn.conv{rank}d", *args, **s)
-        return getattr(relax.op.nn, f"conv{rank}d")(
+        result = direct(
             args[0],
             args[1],
             s["strides"],
@@ -235,6 +278,7 @@ def _in_relax(rank: int) -> Any:
             s["out_layout"] or None,
             s["out_dtype"] or None,
         )
+        return permuted(result, out_layout, result_layout)
 
     return lower
 
@@ -554,6 +598,7 @@ def _transpose_compute(rank: int) -> Any:
             plain,
             order,
             s["out_dtype"] or None,
+            list(s["dilation"]),
         )
         wanted = s["out_layout"] or s["data_layout"]
         return out if wanted == plain else topi.layout_transform(out, plain, wanted)
@@ -561,13 +606,40 @@ def _transpose_compute(rank: int) -> Any:
     return accumulated_in_float32(run)
 
 
+def _transpose_in_relax(rank: int) -> Any:
+    def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+        dtypes = {str(arg.struct_info.dtype) for arg in args}
+        found = _in_front(rank, args, s, "IO" + _SPACE[rank]) if len(dtypes) == 1 else None
+        if found is None:
+            return relax.op.make_call(f"relay.nn.conv{rank}d_transpose", *args, **s)
+        args, s, layout = found
+        settings = {
+            key: s[key]
+            for key in ("strides", "padding", "output_padding", "dilation", "groups",
+                        "data_layout", "kernel_layout")
+        }  # fmt: skip
+        if s["out_dtype"]:
+            settings["out_dtype"] = s["out_dtype"]
+        grown = relax.op.make_call("nn.conv_transpose", *args, **settings)
+        return permuted(grown, "NC" + _SPACE[rank], layout)
+
+    return lower
+
+
 for _rank in (1, 2, 3):
     _name = f"nn.conv{_rank}d_transpose"
+    register_own(
+        _name,
+        _transpose_compute(_rank),
+        OpPattern.OUT_FUSABLE,
+        _settings(_rank, "IO" + _SPACE[_rank], output_padding=(0,) * _rank),
+    )
     define(
         _name,
         _transpose_compute(_rank),
         OpPattern.OUT_FUSABLE,
         num_inputs=2,
+        lower=_transpose_in_relax(_rank),
         settings=_settings(_rank, "IO" + _SPACE[_rank], output_padding=(0,) * _rank),
         rule=_transpose_rule(_rank, _name),
         fill=_fill(_rank, _name, True),

@@ -285,13 +285,33 @@ def _matmul_fill(types: Sequence[Type | None], s: Mapping[str, Any]) -> list[Typ
     return [a, b]
 
 
+def _turned(value: RelayExpr) -> RelayExpr:
+    """A value of relax with its last two axes exchanged."""
+    axes = list(range(value.struct_info.ndim))
+    return relax.op.permute_dims(value, [*axes[:-2], axes[-1], axes[-2]])
+
+
+def _lower_turned(name: str) -> Any:
+    """The own kernel, whose rows are summed where they lie, of a first operand that is turned."""
+
+    def lower(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+        if s["transpose_a"] and args[0].struct_info.ndim > 1:
+            args, s = [_turned(args[0]), *args[1:]], {**s, "transpose_a": False}
+        return relax.op.make_call(f"relay.{name}", *args, **s)
+
+    return lower
+
+
+_MATMUL_SETTINGS = {"units": None, "out_dtype": "", "transpose_a": False, "transpose_b": False}
+register_own("nn.matmul", _MATMUL, _HEAVY, _MATMUL_SETTINGS)
 define(
     "nn.matmul",
     _MATMUL,
     _HEAVY,
+    lower=_lower_turned("nn.matmul"),
     num_inputs=2,
     fill=_matmul_fill,
-    settings={"units": None, "out_dtype": "", "transpose_a": False, "transpose_b": False},
+    settings=_MATMUL_SETTINGS,
     rule=lambda t, s, a: _matmul_types("relay.nn.matmul", t, s),
 )
 
@@ -385,15 +405,19 @@ def _batch_matmul_rule(types: Sequence[Type], s: Mapping[str, Any], args: Any) -
     return TensorType([*batch, rows, columns], s["out_dtype"] or str(a.dtype))
 
 
+_BATCH_MATMUL = accumulated_in_float32(
+    lambda a, b, out_dtype, transpose_a, transpose_b: topi.nn.batch_matmul(
+        a, b, None, out_dtype or None, transpose_a, transpose_b
+    )
+)
+_BATCH_MATMUL_SETTINGS = {"out_dtype": "", "transpose_a": False, "transpose_b": False}
+register_own("nn.batch_matmul", _BATCH_MATMUL, _HEAVY, _BATCH_MATMUL_SETTINGS)
 define(
     "nn.batch_matmul",
-    accumulated_in_float32(
-        lambda a, b, out_dtype, transpose_a, transpose_b: topi.nn.batch_matmul(
-            a, b, None, out_dtype or None, transpose_a, transpose_b
-        )
-    ),
+    _BATCH_MATMUL,
     _HEAVY,
-    settings={"out_dtype": "", "transpose_a": False, "transpose_b": False},
+    lower=_lower_turned("nn.batch_matmul"),
+    settings=_BATCH_MATMUL_SETTINGS,
     rule=_batch_matmul_rule,
     num_inputs=2,
 )

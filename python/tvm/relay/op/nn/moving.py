@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm import error, topi
+from tvm import error, relax, topi
 from tvm.ir import RelayExpr, TensorType, Type
+from tvm.relax.struct_info import static_shape
 
 from ...expr import Call
-from ..registry import REQUIRED, OpPattern, define, make
+from ..registry import REQUIRED, OpPattern, define, make, register_own
 from ..shapes import extent_number, tensor
+from .convolution import permuted
 from .windows import pads_of, sizes_of
 
 __all__ = ["correlation", "deformable_conv2d", "dilate", "fifo_buffer"]
@@ -49,23 +51,56 @@ def _fill_weight(types: Sequence[Type | None], s: Mapping[str, Any]) -> Sequence
     return [*types[:2], TensorType(shape, str(data.dtype))]
 
 
+def _deformable_in_relax(args: Sequence[RelayExpr], s: Mapping[str, Any]) -> RelayExpr:
+    """What the bent windows read as a matrix, times the weights."""
+    data, offset, weight = args
+    layout = s["data_layout"]
+    pads = pads_of("relay.nn.deformable_conv2d", s["padding"], 2)
+    dtypes = {str(arg.struct_info.dtype) for arg in args}
+    plain = (layout, s["kernel_layout"]) in _DEFORMABLE and s["out_layout"] in ("", layout)
+    same = tuple(pads[:2]) == tuple(pads[2:]) and dtypes == {"float32"} and not s["out_dtype"]
+    if not plain or not same or s["groups"] != 1:
+        return relax.op.make_call("relay.nn.deformable_conv2d", *args, **s)
+    weight = permuted(weight, s["kernel_layout"], "HWIO")
+    *window, channels, filters = static_shape(weight.struct_info)
+    columns = relax.op.make_call(
+        "image.deformable_columns",
+        permuted(data, layout, "NHWC"),
+        permuted(offset, layout, "NCHW"),
+        kernel_size=window,
+        strides=list(sizes_of(s["strides"], 2)),
+        padding=list(pads[:2]),
+        dilation=list(sizes_of(s["dilation"], 2)),
+        deformable_groups=s["deformable_groups"],
+    )
+    batch, height, width = static_shape(columns.struct_info)[:3]
+    depth = window[0] * window[1] * channels
+    rows = relax.op.reshape(columns, (batch * height * width, depth))
+    product = relax.op.matmul(rows, relax.op.reshape(weight, (depth, filters)))
+    result = relax.op.reshape(product, (batch, height, width, filters))
+    return permuted(result, "NHWC", layout)
+
+
+_DEFORMABLE_SETTINGS = {
+    "strides": (1, 1),
+    "padding": (0, 0),
+    "dilation": (1, 1),
+    "deformable_groups": 1,
+    "groups": 1,
+    "channels": None,
+    "kernel_size": None,
+    "data_layout": "NCHW",
+    "kernel_layout": "OIHW",
+    "out_layout": "",
+    "out_dtype": "",
+}
+register_own("nn.deformable_conv2d", _deformable, OpPattern.OUT_FUSABLE, _DEFORMABLE_SETTINGS)
 define(
     "nn.deformable_conv2d",
     _deformable,
     OpPattern.OUT_FUSABLE,
-    settings={
-        "strides": (1, 1),
-        "padding": (0, 0),
-        "dilation": (1, 1),
-        "deformable_groups": 1,
-        "groups": 1,
-        "channels": None,
-        "kernel_size": None,
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-        "out_layout": "",
-        "out_dtype": "",
-    },
+    settings=_DEFORMABLE_SETTINGS,
+    lower=_deformable_in_relax,
     fill=_fill_weight,
     num_inputs=3,
 )
