@@ -99,7 +99,7 @@ Poly AnalyzerCore::WithInnerOffsets(const Poly& p) {
 }
 
 PrimExpr AnalyzerCore::EmitTerm(const Term& term, DataType dtype, bool inner_offsets) {
-  const std::vector<AtomId> factors = ring_.Atoms(term.mono);
+  const std::vector<AtomId> factors = ring_.AtomsAsMet(term.mono);
   if (factors.empty()) return Number(dtype, term.coef);
   PrimExpr out;
   auto offset =

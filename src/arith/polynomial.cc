@@ -47,20 +47,29 @@ PolyRing::PolyRing() { Intern({}); }
 
 MonoId PolyRing::Intern(std::vector<AtomId> sorted_atoms) {
   auto [it, inserted] = mono_ids_.emplace(sorted_atoms, static_cast<MonoId>(monos_.size()));
-  if (inserted) monos_.push_back(std::move(sorted_atoms));
+  if (inserted) {
+    as_met_.push_back(sorted_atoms);
+    monos_.push_back(std::move(sorted_atoms));
+  }
   return it->second;
 }
 
 MonoId PolyRing::MulMono(MonoId a, MonoId b) {
   if (a == kUnitMono) return b;
   if (b == kUnitMono) return a;
-  if (a > b) std::swap(a, b);
-  uint64_t key = (static_cast<uint64_t>(a) << 32) | static_cast<uint32_t>(b);
+  const auto [low, high] = std::minmax(a, b);
+  uint64_t key = (static_cast<uint64_t>(low) << 32) | static_cast<uint32_t>(high);
   auto it = products_.find(key);
   if (it != products_.end()) return it->second;
   std::vector<AtomId> atoms(monos_[a].size() + monos_[b].size());
   std::merge(monos_[a].begin(), monos_[a].end(), monos_[b].begin(), monos_[b].end(), atoms.begin());
+  const size_t known = monos_.size();
   MonoId out = Intern(std::move(atoms));
+  if (monos_.size() != known) {
+    std::vector<AtomId> met = as_met_[a];
+    met.insert(met.end(), as_met_[b].begin(), as_met_[b].end());
+    as_met_[out] = std::move(met);
+  }
   products_.emplace(key, out);
   return out;
 }
@@ -127,13 +136,14 @@ Poly PolyRing::Scale(const Poly& a, int64_t scale) {
   return out;
 }
 
-Poly PolyRing::MulTerm(const Poly& a, Term term) {
+Poly PolyRing::MulTerm(const Poly& a, Term term, bool in_front) {
   if (term.mono == kUnitMono) return Scale(a, term.coef);
   if (term.coef == 0) return Poly();
   Poly out;
   out.terms.reserve(a.terms.size());
   for (const Term& t : a.terms) {
-    out.terms.push_back({MulMono(t.mono, term.mono), CheckedMul(t.coef, term.coef)});
+    const MonoId mono = in_front ? MulMono(term.mono, t.mono) : MulMono(t.mono, term.mono);
+    out.terms.push_back({mono, CheckedMul(t.coef, term.coef)});
   }
   std::sort(out.terms.begin(), out.terms.end(),
             [](const Term& x, const Term& y) { return x.mono < y.mono; });
@@ -141,7 +151,7 @@ Poly PolyRing::MulTerm(const Poly& a, Term term) {
 }
 
 Poly PolyRing::Mul(const Poly& a, const Poly& b) {
-  if (a.terms.size() == 1) return MulTerm(b, a.terms[0]);
+  if (a.terms.size() == 1) return MulTerm(b, a.terms[0], /*in_front=*/true);
   if (b.terms.size() == 1) return MulTerm(a, b.terms[0]);
   if (a.terms.size() * b.terms.size() > kMaxTerms) throw PolyOverflow();
   std::map<MonoId, int64_t> sums;

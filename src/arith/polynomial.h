@@ -76,6 +76,8 @@ class PolyRing {
 
   /*! \brief Atoms of a monomial in ascending order, repeated by their power. */
   const std::vector<AtomId>& Atoms(MonoId mono) const { return monos_[mono]; }
+  /*! \brief The same in the order of the product that the monomial came from first. */
+  const std::vector<AtomId>& AtomsAsMet(MonoId mono) const { return as_met_[mono]; }
   MonoId MonoOf(AtomId atom) { return Intern({atom}); }
   MonoId Intern(std::vector<AtomId> sorted_atoms);
   MonoId MulMono(MonoId a, MonoId b);
@@ -95,7 +97,7 @@ class PolyRing {
   static Poly AddScaled(const Poly& a, const Poly& b, int64_t scale);
   static Poly Scale(const Poly& a, int64_t scale);
   static Poly Negate(const Poly& a) { return Scale(a, -1); }
-  Poly MulTerm(const Poly& a, Term term);
+  Poly MulTerm(const Poly& a, Term term) { return MulTerm(a, term, false); }
   Poly Mul(const Poly& a, const Poly& b);
 
   /*! \brief Quotient by one term if it divides every term. */
@@ -119,7 +121,10 @@ class PolyRing {
       return h;
     }
   };
-  std::vector<std::vector<AtomId>> monos_;
+  /*! \brief `x * term`, or `term * x` if the term was in front. */
+  Poly MulTerm(const Poly& a, Term term, bool in_front);
+
+  std::vector<std::vector<AtomId>> monos_, as_met_;
   std::unordered_map<std::vector<AtomId>, MonoId, VectorHash> mono_ids_;
   std::unordered_map<uint64_t, MonoId> products_;
 };

@@ -273,6 +273,16 @@ void RelaxPrinter::PrintScalar(const PrimExpr& value) {
   }
 }
 
+namespace {
+
+/*! \brief Whether an object is an expression of the host that is no literal. */
+bool IsComputed(const Object* node) {
+  return node->IsInstance<PrimExprNode>() && !node->IsInstance<IntImmNode>() &&
+         !node->IsInstance<FloatImmNode>() && !node->IsInstance<tir::StringImmNode>();
+}
+
+}  // namespace
+
 void RelaxPrinter::PrintSetting(const Any& value) {
   if (value.is_object() && value.object()->IsInstance<IntImmNode>()) {
     const auto* number = static_cast<const IntImmNode*>(value.object());
@@ -289,6 +299,24 @@ void RelaxPrinter::PrintSetting(const Any& value) {
       PrintSetting(items->at(i));
     }
     os_ << ']';
+    return;
+  }
+  if (value.is_object() && value.object()->IsInstance<MapNode>()) {
+    const auto* items = static_cast<const MapNode*>(value.object());
+    os_ << '{';
+    const char* before = "";
+    for (const auto& [key, item] : items->entries()) {
+      os_ << before;
+      PrintScriptValue(os_, key, false);
+      os_ << ": ";
+      PrintSetting(item);
+      before = ", ";
+    }
+    os_ << '}';
+    return;
+  }
+  if (value.is_object() && IsComputed(value.object())) {
+    PrintScalar(GetRef<PrimExpr>(static_cast<const PrimExprNode*>(value.object())));
     return;
   }
   if (value.is_object() && value.object()->IsInstance<VDeviceNode>()) {

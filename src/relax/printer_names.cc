@@ -23,6 +23,18 @@ class Collector {
       if (var != nullptr && seen_.insert(var).second) extents_->push_back(GetRef<tir::Var>(var));
     });
   }
+  /*! \brief A setting of a call. */
+  void Visit(const Any& value) {
+    if (!value.is_object()) return;
+    const Object* node = value.object();
+    if (node->IsInstance<PrimExprNode>()) {
+      Visit(GetRef<PrimExpr>(static_cast<const PrimExprNode*>(node)));
+    } else if (node->IsInstance<ArrayNode>()) {
+      VisitAll(GetRef<Array<Any>>(static_cast<const ArrayNode*>(node)));
+    } else if (node->IsInstance<MapNode>()) {
+      for (const auto& [key, item] : static_cast<const MapNode*>(node)->entries()) Visit(item);
+    }
+  }
   void Visit(const StructInfo& info) {
     if (const auto* tensor = info.as<TensorStructInfoNode>()) {
       if (tensor->shape) VisitAll(Downcast<ShapeExpr>(tensor->shape.value())->values);
@@ -57,6 +69,7 @@ class Collector {
       Visit(call->op);
       VisitAll(call->args);
       VisitAll(call->sinfo_args);
+      if (call->attrs.defined()) Visit(Any(call->attrs->dict));
     }
     if (const auto* sequence = expr.as<SeqExprNode>()) {
       for (const BindingBlock& block : sequence->blocks) {

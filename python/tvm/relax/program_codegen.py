@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import error, tir
+from tvm.arith import Analyzer
 from tvm.ir import GlobalVar, IRModule, Op, PrimExpr, RelayExpr
 
 from .analysis import defined_symbolic_vars, free_symbolic_vars
@@ -291,6 +292,9 @@ class _Writer:
 
     def _extent(self, extent: Any) -> tuple[int, int]:
         """An extent as a number, or as a slot that holds it by now."""
+        if isinstance(extent, PrimExpr) and not _extents_in(extent):
+            # Numbers that were not folded need no kernel, and no heap for it.
+            extent = Analyzer().simplify(extent)
         number = extent if isinstance(extent, int) else getattr(extent, "value", None)
         if isinstance(number, int):
             return MakeShapeCode.USE_IMM, int(number)

@@ -20,6 +20,8 @@ namespace {
 
 class AccessOrder final : public StmtExprVisitor {
  public:
+  /*! \param into_blocks Whether what blocks inside access counts. */
+  explicit AccessOrder(bool into_blocks = true) : into_blocks_(into_blocks) {}
   std::vector<Buffer> read, written;
   /*! \brief Pointers that are passed on, so that nobody knows what is done with them. */
   std::vector<Var> pointers;
@@ -47,13 +49,28 @@ class AccessOrder final : public StmtExprVisitor {
     StmtExprVisitor::VisitStmt_(op);
   }
   void VisitStmt_(const BlockNode* op) final {
+    if (!into_blocks_) return;
     for (const Buffer& buffer : op->alloc_buffers) inside_.insert(buffer.get());
     StmtExprVisitor::VisitStmt_(op);
   }
 
+  const bool into_blocks_;
   std::unordered_set<const BufferNode*> inside_, read_, written_;
   std::unordered_set<const VarNode*> pointers_;
 };
+
+/*! \brief What the outermost blocks of a statement declare, one after the other. */
+AccessRegions DeclaredInside(const Stmt& body) {
+  AccessRegions found;
+  PreOrderVisit(body, [&](const ObjectRef& node) {
+    const auto* block = node.as<BlockNode>();
+    if (block == nullptr) return true;
+    for (const BufferRegion& region : block->reads) found.reads.push_back(region);
+    for (const BufferRegion& region : block->writes) found.writes.push_back(region);
+    return false;
+  });
+  return found;
+}
 
 /*! \brief The whole of each of `buffers`, by data pointer, whose pointer `body` passes on. */
 Array<BufferRegion> OpaqueRegions(const Stmt& body, const Map<Var, Buffer>& buffers) {
@@ -124,17 +141,48 @@ Array<BufferRegion> OfSources(const Array<BufferRegion>& regions,
   return found;
 }
 
+bool Lists(const Array<BufferRegion>& regions, const Buffer& buffer) {
+  return std::any_of(regions.begin(), regions.end(),
+                     [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
+}
+
 /*! \brief Add regions of buffers that are not listed yet; a reduction does not read its results. */
 void AddUnlisted(Array<BufferRegion>* regions, const Array<BufferRegion>& more,
                  const Array<BufferRegion>& written, bool reduces) {
-  auto lists = [](const Array<BufferRegion>& list, const Buffer& buffer) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const BufferRegion& region) { return region->buffer.same_as(buffer); });
-  };
   for (const BufferRegion& region : more) {
-    if (reduces && lists(written, region->buffer)) continue;
-    if (!lists(*regions, region->buffer)) regions->push_back(region);
+    if (reduces && Lists(written, region->buffer)) continue;
+    if (!Lists(*regions, region->buffer)) regions->push_back(region);
   }
+}
+
+AccessOrder AccessesBesideBlocks(const Stmt& body) {
+  AccessOrder order(/*into_blocks=*/false);
+  order(body);
+  return order;
+}
+
+/*!
+ * \brief `found`, but of buffers that blocks inside access what these declare.
+ * \param beside Buffers that are accessed outside of blocks.
+ * \param inside What the outermost blocks declare.
+ * \param declared That, with what stands beside the blocks.
+ */
+Array<BufferRegion> OfBlocksInside(const Array<BufferRegion>& found,
+                                   const std::vector<Buffer>& beside,
+                                   const Array<BufferRegion>& inside,
+                                   const Array<BufferRegion>& declared) {
+  Array<BufferRegion> regions;
+  for (const BufferRegion& region : found) {
+    auto is_same = [&](const Buffer& buffer) { return buffer.same_as(region->buffer); };
+    if (!Lists(inside, region->buffer)) {
+      if (std::any_of(beside.begin(), beside.end(), is_same)) regions.push_back(region);
+      continue;
+    }
+    for (const BufferRegion& said : declared) {
+      if (is_same(said->buffer)) regions.push_back(said);
+    }
+  }
+  return regions;
 }
 
 Array<BufferRegion> Without(const Array<BufferRegion>& regions, const Array<Buffer>& buffers) {
@@ -170,8 +218,14 @@ AccessRegions DetectAccessRegions(const Stmt& body, const Stmt& init) {
 TVM_REGISTER_GLOBAL("tir.analysis.GetBlockAccessRegion")
     .set_body_typed([](Block block, Map<Var, Buffer> buffers) {
       AccessRegions regions = DetectAccessRegions(block->body, block->init);
-      // What blocks inside do through pointers, they declare.
+      // Blocks inside declare what they access, through pointers too; a sum that they begin anew
+      // is not read.
       const AccessRegions declared = DeclaredRegions(block->body, {});
+      const AccessOrder beside = AccessesBesideBlocks(block->body);
+      const AccessRegions inside = DeclaredInside(block->body);
+      regions.reads = OfBlocksInside(regions.reads, beside.read, inside.reads, declared.reads);
+      regions.writes =
+          OfBlocksInside(regions.writes, beside.written, inside.writes, declared.writes);
       AddUnlisted(&regions.reads, declared.reads, regions.writes, block->init.defined());
       AddUnlisted(&regions.writes, declared.writes, {}, false);
       regions.reads = Without(regions.reads, block->alloc_buffers);

@@ -67,8 +67,6 @@ void AddStmt(const Stmt& stmt, Access* found) {
     } else if (node->IsInstance<ForNode>() || node->IsInstance<WhileNode>() ||
                node->IsInstance<AttrStmtNode>()) {
       found->opaque = true;
-    } else if (const auto* evaluate = node.as<EvaluateNode>()) {
-      found->opaque |= !is_const_int(evaluate->value, 0);
     } else if (node->IsInstance<CallNode>()) {
       found->opaque |= SideEffect(Downcast<PrimExpr>(node)) >= CallEffectKind::kUpdateState;
     } else if (const auto* var = node.as<VarNode>()) {

@@ -181,6 +181,14 @@ class TypeNarrower final : public IndexMutator {
     return it == vars_.end() ? GetRef<PrimExpr>(op) : cast(op->dtype, it->second);
   }
 
+  // What is cut short or becomes a real number in the end need not be wide before.
+  PrimExpr VisitExpr_(const CastNode* op) final {
+    if (IsWide(op->value.dtype()) && !IsWide(op->dtype)) {
+      if (PrimExpr value = TryNarrow(op->value); value.defined()) return cast(op->dtype, value);
+    }
+    return IndexMutator::VisitExpr_(op);
+  }
+
   /*! \brief An index: its type is free. */
   PrimExpr Index(const PrimExpr& expr) final {
     if (IsWide(expr.dtype())) {

@@ -3,6 +3,7 @@
  * \brief Barriers between accesses of different threads to the memory they share.
  */
 #include <tvm/arith/analyzer.h>
+#include <tvm/arith/iter_affine_map.h>
 #include <tvm/arith/pattern.h>
 #include <tvm/expr/builtin.h>
 #include <tvm/expr/op.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -176,7 +178,7 @@ class BarrierPlanner final {
     head.insert(head.end(), extent.begin(), extent.end());
     bool differs = IsDivergent(op->min) || IsDivergent(op->extent);
     if (differs) divergent_.insert(op->loop_var.get());
-    loops_.push_back({op->loop_var, op->extent});
+    loops_.push_back({op->loop_var, Range::FromMinExtent(op->min, op->extent)});
     // What the last trips leave behind meets what the next one does first.
     Planned body = Plan(op->body, {});
     ThreadAccesses carried = Carried(body.pending);
@@ -376,20 +378,45 @@ class BarrierPlanner final {
     return OneElementPerThread(a.index);
   }
 
+  using Digits = std::vector<std::pair<int64_t, int64_t>>;  // stride, extent
+
   /*! \brief Whether threads, in whatever trip of their loops, have different values of `index`. */
   bool OneElementPerThread(PrimExpr index) {
     if (index.dtype().is_scalable_vector()) return false;
-    std::vector<std::pair<int64_t, int64_t>> digits;  // stride, extent
+    Digits lanes;
     if (const auto* ramp = index.as<RampNode>()) {
       const int64_t* stride = as_const_int(ramp->stride);
       if (stride == nullptr || *stride <= 0) return false;
-      digits.emplace_back(*stride, ramp->lanes);
+      lanes.emplace_back(*stride, ramp->lanes);
       index = ramp->base;
     }
     if (!index.dtype().is_scalar()) return false;
+    const auto axes = std::count_if(threads_.begin(), threads_.end(),
+                                    [](const auto& axis) { return !is_one(axis.second); });
+    // Threads along an axis that is bound elsewhere in the launch all do the same here.
+    if (static_cast<size_t>(axes) != tags_.size()) return false;
+    return TellsThreadsByStrides(index, lanes) || TellsThreadsByDigits(index, lanes);
+  }
+
+  /*! \brief Whether digits of these strides do not reach into each other. */
+  static bool AreApart(Digits digits) {
+    std::sort(digits.begin(), digits.end());
+    int64_t reach = 0;  // largest sum of the smaller digits
+    for (const auto& [stride, extent] : digits) {
+      if (stride <= reach) return false;
+      reach += stride * (extent - 1);
+    }
+    return true;
+  }
+
+  static bool Uses(const PrimExpr& index, const Var& var) {
+    return UsesVar(index, [&](const VarNode* v) { return v == var.get(); });
+  }
+
+  /*! \brief Whether every thread axis and every loop has a stride of its own. */
+  bool TellsThreadsByStrides(PrimExpr index, Digits digits) {
     auto take = [&](const Var& var, const PrimExpr& extent, bool must) {
-      bool used = UsesVar(index, [&](const VarNode* v) { return v == var.get(); });
-      if (!used) return !must;
+      if (!Uses(index, var)) return !must;
       Array<PrimExpr> linear = arith::DetectLinearEquation(index, {var});
       const int64_t* size = as_const_int(extent);
       const int64_t* stride = linear.size() == 2 ? as_const_int(linear[0]) : nullptr;
@@ -398,26 +425,60 @@ class BarrierPlanner final {
       index = linear[1];
       return true;
     };
-    size_t axes = 0;
     for (const auto& [var, extent] : threads_) {
-      if (is_one(extent)) continue;
-      if (!take(var, extent, true)) return false;
-      ++axes;
+      if (!is_one(extent) && !take(var, extent, true)) return false;
     }
-    // Threads along an axis that is bound elsewhere in the launch all do the same here.
-    if (axes != tags_.size()) return false;
-    for (const auto& [var, extent] : loops_) {
-      if (!take(var, extent, false)) return false;
+    for (const auto& [var, trips] : loops_) {
+      if (!take(var, trips->extent, false)) return false;
     }
     // What is left must be the same for all threads.
-    if (IsDivergent(index)) return false;
-    std::sort(digits.begin(), digits.end());
-    int64_t reach = 0;  // largest sum of the smaller digits
-    for (const auto& [stride, extent] : digits) {
-      if (stride <= reach) return false;
-      reach += stride * (extent - 1);
+    return !IsDivergent(index) && AreApart(digits);
+  }
+
+  /*! \brief Whether an index holds all digits of every thread axis, such as `t // 4 * 6 + t % 4`.
+   */
+  bool TellsThreadsByDigits(const PrimExpr& index, Digits digits) {
+    Map<Var, Range> iters;
+    for (const auto& [var, extent] : threads_) {
+      if (is_one(extent)) continue;
+      if (as_const_int(extent) == nullptr || !Uses(index, var)) return false;
+      iters.Set(var, Range(0, extent));
     }
-    return true;
+    for (const auto& [var, trips] : loops_) {
+      if (!Uses(index, var)) continue;
+      if (as_const_int(trips->min) == nullptr || as_const_int(trips->extent) == nullptr)
+        return false;
+      iters.Set(var, trips);
+    }
+    arith::IterSumExpr sum;
+    try {
+      sum = arith::NormalizeToIterSum(index, iters);
+    } catch (const Error& error) {
+      if (error.kind() != "ValueError") throw;
+      return false;
+    }
+    if (IsDivergent(sum->base)) return false;
+    std::unordered_map<const Object*, Digits> digits_of;  // of a variable: lower factor, extent
+    for (const arith::IterSplitExpr& split : sum->args) {
+      const int64_t* stride = as_const_int(split->scale);
+      const int64_t* extent = as_const_int(split->extent);
+      const int64_t* lower = as_const_int(split->lower_factor);
+      if (stride == nullptr || extent == nullptr || lower == nullptr || *stride <= 0) return false;
+      digits.emplace_back(*stride, *extent);
+      digits_of[split->source->source.get()].emplace_back(*lower, *extent);
+    }
+    for (const auto& [var, extent] : threads_) {
+      if (is_one(extent)) continue;
+      Digits& own = digits_of[var.get()];
+      std::sort(own.begin(), own.end());
+      int64_t covered = 1;
+      for (const auto& [lower, size] : own) {
+        if (lower > covered) return false;
+        covered = std::max(covered, lower * size);
+      }
+      if (covered < *as_const_int(extent)) return false;
+    }
+    return AreApart(digits);
   }
 
   std::string scope_;
@@ -428,7 +489,7 @@ class BarrierPlanner final {
   /*! \brief Axes of threadIdx along which the launch has several threads. */
   std::set<std::string> tags_;
   std::vector<std::pair<Var, PrimExpr>> threads_;
-  std::vector<std::pair<Var, PrimExpr>> loops_;
+  std::vector<std::pair<Var, Range>> loops_;
   /*! \brief Variables whose values differ between the threads of a block. */
   std::unordered_set<const VarNode*> divergent_;
 };

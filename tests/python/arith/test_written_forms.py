@@ -118,3 +118,19 @@ def test_digits_and_offsets_of_quotients_stay_as_they_are_written():
         ((x + 8) // 2, x // 2 + 4),
     ]:
         tvm.ir.assert_structural_equal(tvm.arith.Analyzer().simplify(written), form)
+
+
+@pytest.mark.parametrize("product", [X * Y, Y * X, Z * Y * X, Y * Z * X * Y, (X * Z) * Y], ids=str)
+def test_factors_stay_in_the_order_in_which_they_were_first_multiplied(product):
+    analyzer = tvm.arith.Analyzer()
+    # Whatever variables were met before.
+    analyzer.simplify(Y + Z + X + 1)
+    tvm.ir.assert_structural_equal(analyzer.simplify(product + 1), product + 1)
+    assert analyzer.can_prove_equal(X * Y, Y * X)
+
+
+def test_products_of_the_same_factors_are_one():
+    analyzer = tvm.arith.Analyzer()
+    tvm.ir.assert_structural_equal(analyzer.simplify(Y * X + 1), Y * X + 1)
+    tvm.ir.assert_structural_equal(analyzer.simplify(X * Y + 1), Y * X + 1)
+    tvm.ir.assert_structural_equal(analyzer.simplify(X * Y - Y * X), tir.const(0, "int32"))

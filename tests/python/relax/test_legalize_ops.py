@@ -179,3 +179,27 @@ def test_operators_read_results_whose_size_depends_on_data():
     data = np.array([3, 1, 3, 2, 1, 5])
     result = machine["main"](tvm.nd.array(data)).numpy()
     np.testing.assert_array_equal(result, np.unique(data) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "dtype", "operands", "answer"),
+    [
+        (3.5, "float32", "int32", 0, 3),
+        (3.5, "float32", None, 0, 3.5),
+        (True, "bool", "float32", 0, 1.0),
+        (2, "int32", "bool", 0, True),
+        # What the type has no number for is cast when the kernel runs.
+        (300, "int32", "int8", 1, 44),
+    ],
+)
+def test_a_constant_that_fills_a_tensor_is_part_of_the_kernel(value, kind, dtype, operands, answer):
+    def fill(x):
+        n = x.struct_info.shape.values[0]
+        return op.full((2, n), relax.const(value, kind), dtype=dtype)
+
+    n = tir.Var("n", "int64")
+    legal = LegalizeOps()(_module(fill, (n,)))
+    assert len(legal["full"].params) == 1 + operands
+    machine = relax.VirtualMachine(relax.build(legal), tvm.cpu())
+    made = machine["main"](tvm.nd.array(np.zeros(3, "float32"))).numpy()
+    np.testing.assert_array_equal(made, np.full((2, 3), answer, dtype or kind))

@@ -366,3 +366,14 @@ def test_kernels_outside_of_dataflow_blocks_are_fused_too():
     z, twice = relax.VirtualMachine(executable)["main"](tvm.nd.array(x), tvm.nd.array(w))
     np.testing.assert_allclose(z.numpy(), np.maximum(x @ w, 0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(twice.numpy(), 2 * z.numpy())
+
+
+def test_extents_of_numbers_alone_need_no_heap():
+    two = tvm.tir.IntImm("int64", 2)
+    builder = relax.BlockBuilder()
+    flag = relax.Var("flag", R.Tensor((), "bool"))
+    with builder.function("main", [flag]):
+        twice = relax.ShapeExpr([tvm.tir.Mul(two, two)])
+        builder.emit_func_output(builder.emit(relax.op.ones(twice, "float32")))
+    made = machine_of(builder.get())["main"](tvm.nd.array(np.array(True)))
+    np.testing.assert_array_equal(made.numpy(), np.ones(4, "float32"))

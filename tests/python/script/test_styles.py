@@ -164,3 +164,19 @@ def test_programs_and_texts_are_printed(capsys):
     assert capsys.readouterr().out == f"{Both.script()}\nx = 1\n"
     with pytest.raises(TypeError, match="expected a program or its text, got int"):
         cprint(3)
+
+
+def test_settings_of_calls_name_the_variables_of_the_text():
+    n = tvm.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    kernel = tvm.ir.GlobalVar("kernel")
+    call = relax.op.call_tir_with_grad(
+        kernel,
+        (x,),
+        out_sinfo=relax.TensorStructInfo((4,), "float32"),
+        te_grad_name="gradient",
+        te_grad_kwargs={"k": 1.0, "sizes": [n, n + 1]},
+    )
+    text = call.script(verbose_expr=True)
+    assert "n = T.int64()" in text.splitlines()
+    assert 'te_grad_kwargs={"k": 1.0, "sizes": [n, n + T.int64(1)]}' in text

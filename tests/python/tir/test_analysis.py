@@ -269,6 +269,45 @@ def test_regions_of_views_are_those_of_what_they_show():
     assert (int(written.region[1].min), int(written.region[1].extent)) == (4, 7)
 
 
+def test_a_sum_that_a_block_inside_begins_anew_is_not_read():
+    @T.prim_func
+    def func(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64,), "float32")):
+        for io in range(8):
+            with T.block("rows"):
+                vo = T.axis.spatial(8, io)
+                for i, k in T.grid(8, 8):
+                    with T.block("sum"):
+                        vi = T.axis.spatial(64, vo * 8 + i)
+                        vk = T.axis.reduce(8, k)
+                        with T.init():
+                            B[vi] = 0.0
+                        B[vi] = B[vi] + A[vi, vk]
+
+    rows = func.body.block.body.body.block
+    assert [str(region.buffer.name) for region in rows.reads] == ["A"]
+    assert [str(region.buffer.name) for region in rows.writes] == ["B"]
+    assert int(rows.writes[0].region[0].extent) == 8
+
+
+def test_regions_of_blocks_inside_are_what_they_declare():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), B: T.Buffer((8,), "float32")):
+        for _ in range(1):
+            with T.block("both"):
+                for i in range(8):
+                    with T.block("wide"):
+                        vi = T.axis.spatial(8, i)
+                        T.reads(A[vi : vi + 9])
+                        T.writes(B[vi])
+                        B[vi] = A[vi] + 1.0
+                B[0] = A[3]
+
+    both = func.body.block.body.body.block
+    (read,), (written,) = both.reads, both.writes
+    assert (int(read.region[0].min), int(read.region[0].extent)) == (0, 16)
+    assert (int(written.region[0].min), int(written.region[0].extent)) == (0, 8)
+
+
 def test_regions_of_calls_inside_are_what_their_blocks_declare():
     @T.prim_func
     def func(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):

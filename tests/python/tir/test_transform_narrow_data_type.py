@@ -38,6 +38,38 @@ def test_the_variables_of_an_index_that_does_not_fit_stay_wide():
     assert func.body.body.value.indices[0].dtype == "int64"
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (lambda i: (i * 3 + 1).astype("float32"), 'T.Cast("float32", i*3 + 1)'),
+        (
+            lambda i: (i * 3).astype("int8").astype("float32"),
+            'T.Cast("float32", T.Cast("int8", i*3))',
+        ),
+        (
+            lambda i: tir.max(i - 4, 0).astype("int32").astype("float32"),
+            'T.Cast("float32", T.max(i - 4, 0))',
+        ),
+        # Two to the fortieth does not fit.
+        (
+            lambda i: (i * (1 << 40)).astype("float32"),
+            'T.Cast("float32", i*T.int64(1099511627776))',
+        ),
+    ],
+)
+def test_values_that_do_not_stay_wide_are_computed_narrow(value, text):
+    b = tir.decl_buffer((tir.const(10, I64),), name="B")
+    i = tir.Var("i", I64)
+    store = tir.BufferStore(b, value(i), [i])
+    loop = tir.For(i, tir.const(0, I64), tir.const(10, I64), 0, store)
+    func = apply(transform.NarrowDataType(32), tir.PrimFunc([b], loop))
+    assert lines(func)[-1].strip() == f"B[i] = {text}"
+    made, asked = np.zeros((2, 10), "float32")
+    run_prim_func(func, made)
+    run_prim_func(tir.PrimFunc([b], loop), asked)
+    np.testing.assert_array_equal(made, asked)
+
+
 def test_an_intermediate_value_that_does_not_fit_keeps_the_expression_wide():
     func = apply(
         transform.NarrowDataType(32), wide_loop(10, lambda i: i * (1 << 40) // (1 << 40), 9)

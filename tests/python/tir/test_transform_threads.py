@@ -52,6 +52,29 @@ def test_no_barrier_where_each_thread_reads_what_it_wrote():
     assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 0
 
 
+def test_no_barrier_where_an_index_holds_all_digits_of_the_thread():
+    k = Kernel()
+    tx = k.axes[1].var
+    shared = k.ib.allocate("float32", 48, name="s", scope="shared")
+    place = tir.floordiv(tx, 4) * 6 + tir.floormod(tx, 4)
+    shared[place] = k.a[tx]
+    k.b[tx] = shared[place] * 2.0
+    assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 0
+
+
+@pytest.mark.parametrize("row", [3, 6])
+def test_a_barrier_where_digits_are_missing_or_meet(row):
+    k = Kernel()
+    tx = k.axes[1].var
+    shared = k.ib.allocate("float32", 48, name="s", scope="shared")
+    # Rows of 3 begin before four elements have ended; of the rest by 2 the upper digit is missing.
+    column = tir.floormod(tx, 4) if row == 3 else tir.floormod(tx, 2)
+    place = tir.floordiv(tx, 4) * row + column
+    shared[place] = k.a[tx]
+    k.b[tx] = shared[place] * 2.0
+    assert barriers(apply(transform.ThreadSync("shared"), k.function())) == 1
+
+
 def test_a_barrier_where_a_thread_reads_what_another_wrote():
     k = Kernel()
     tx = k.axes[1].var

@@ -1,5 +1,6 @@
 """Rules for graphics processors."""
 
+from . import utils
 from .fallback import Fallback
 from .gemv import GEMV
 from .general_reduction import GeneralReduction
@@ -18,4 +19,5 @@ __all__ = [
     "Matmul",
     "Reduction",
     "Transpose",
+    "utils",
 ]

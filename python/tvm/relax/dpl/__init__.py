@@ -3,3 +3,4 @@
 from .context import PatternContext
 from .pattern import *
 from .rewrite import rewrite_bindings, rewrite_call
+from .rewriter import ExprPatternRewriter, OrRewriter, PatternMatchingRewriter, TupleRewriter

@@ -11,6 +11,7 @@ import tvm
 from testing_blocks import chain, check, matmul, replay
 from tvm import te, tir
 from tvm.ir import structural_equal
+from tvm.script import tir as T
 
 
 def test_an_intermediate_buffer_is_laid_out_in_tiles():
@@ -157,3 +158,23 @@ def test_another_element_type_is_converted_at_each_access():
     check(sch, func, lambda a: (a + 1) * 2 - a)
     with pytest.raises(tir.ScheduleError, match="given by the caller, with the type it has"):
         sch.unsafe_set_dtype("D", 0, "float64")
+
+
+def test_a_buffer_whose_elements_are_only_looked_at_is_laid_out():
+    @T.prim_func
+    def looks(A: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8))
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+        for i, j in T.grid(4, 8):
+            with T.block("look"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.evaluate(B[vi, vj])
+
+    sch = tir.Schedule(looks)
+    sch.transform_layout("B", ("write", 0), lambda i, j: [j, i])
+    assert [int(n) for n in sch.get(sch.get_block("B")).writes[0].buffer.shape] == [8, 4]
+    read = sch.get(sch.get_block("look")).body.value
+    assert [str(index) for index in read.indices] == ["vj", "vi"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm import tir
 from tvm.ir import Op, RelayExpr
 
 from ...block_builder import BlockBuilder
@@ -120,11 +121,16 @@ def _constant(builder: BlockBuilder, call: Call) -> RelayExpr:
 def _kernel_call(compute: Callable[..., Any], builder: BlockBuilder, call: Call) -> RelayExpr:
     name = str(call.op.name)
     short = name.rsplit(".", 1)[-1]
+    numbers = number_operands(call.args)
+    settings = attrs_of(call)
+    if name == "relax.full" and isinstance(call.args[1], Constant):
+        # The call says the type of what is written everywhere.
+        settings["dtype"] = str(call.struct_info.dtype)
+        numbers[1] = _number_of(call.args[1], settings["dtype"])
     operands = [
         _fields(builder, arg) if number is None else number
-        for arg, number in zip(call.args, number_operands(call.args))
+        for arg, number in zip(call.args, numbers)
     ]
-    settings = attrs_of(call)
     if name in SHAPE_ONLY:
         like = SHAPE_ONLY[name]
         operands[like] = call.args[like].struct_info.shape
@@ -141,6 +147,17 @@ def _kernel_call(compute: Callable[..., Any], builder: BlockBuilder, call: Call)
         # A kernel of one result gives that, and no tuple.
         return Tuple([builder.emit(result)])
     return result
+
+
+def _number_of(value: Constant, dtype: str) -> bool | int | float | None:
+    """The number that a constant of rank 0 is in a type; None if the type has no such number."""
+    number = value.values().item()
+    if dtype == "bool":
+        return bool(number)
+    if not dtype.startswith(("int", "uint")):
+        return number
+    low, high = tir.min_value(dtype).value, tir.max_value(dtype).value
+    return int(number) if low <= number <= high else None
 
 
 def _fields(builder: BlockBuilder, arg: RelayExpr) -> RelayExpr:
