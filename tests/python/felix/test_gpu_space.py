@@ -367,8 +367,7 @@ def test_a_long_reduction_of_few_results_is_shared_by_blocks():
     # Partial sums, and the kernel that adds them up, where the bias is added too.
     assert len(e.threads["blockIdx.x"]) == 2
     e.check(e.threads["blockIdx.x"][1], e.q(3))
-    inside = e.sp(0, 0) * e.sp(0, 1) * e.sp(0, 2)
-    e.check(e.loops["k.outer.outer.outer.v"][0], tir.floordiv(1023, inside) + 1)
+    e.check(e.loops["k.outer.outer.outer.v"][0], e.q(0))
     # Enough results for all multiprocessors, short sums, and rows, whose tiles use nothing twice.
     for shape in ((512, 512, 1024), (64, 64, 512), (1, 1000, 2048)):
         assert split_sketches(make_sym_task(dense_add(*shape), TARGET).task) == []
