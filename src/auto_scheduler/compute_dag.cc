@@ -112,7 +112,7 @@ Array<te::Tensor> RewrittenTensors(const Array<te::Tensor>& tensors, const te::S
 }  // namespace
 
 State ComputeDAG::InferBound(const State& state, const arith::VarContext* context) const {
-  ScheduleReplay replay(get()->ops, OutputOps(), state->transform_steps);
+  ScheduleReplay replay(get()->ops, OutputOps(), state->transform_steps, context);
   replay.Run();
   te::Schedule schedule = replay.schedule.normalize_for_feature_extraction();
   Map<te::IterVar, Range> bounds =

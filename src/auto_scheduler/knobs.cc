@@ -44,7 +44,7 @@ State FillKnobs(const SearchTask& task, const State& state, const arith::VarCont
 tir::PrimFunc LowerForAnalysis(const SearchTask& task, const State& state,
                                const arith::VarContext& context) {
   auto [schedule, args] =
-      task->compute_dag.ApplySteps(state->transform_steps, task->layout_rewrite_option);
+      task->compute_dag.ApplySteps(state->transform_steps, task->layout_rewrite_option, &context);
   te::Schedule normalized = schedule.normalize_for_feature_extraction();
   Map<te::IterVar, Range> bounds = te::InferBound(normalized, context);
   te::Stmt body = te::ScheduleOps(normalized, bounds);

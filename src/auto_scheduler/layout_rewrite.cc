@@ -356,7 +356,8 @@ ComputeDAG ComputeDAG::RewriteLayout(const Array<LayoutTransform>& transforms) c
 }
 
 std::pair<te::Schedule, Array<te::Tensor>> ComputeDAG::ApplySteps(
-    const Array<Step>& steps, LayoutRewriteOption layout_rewrite) const {
+    const Array<Step>& steps, LayoutRewriteOption layout_rewrite,
+    const arith::VarContext* context) const {
   CheckLayoutRewrite(layout_rewrite);
   ComputeDAG dag = *this;
   Array<te::Operation> layout_stages;
@@ -370,7 +371,7 @@ std::pair<te::Schedule, Array<te::Tensor>> ComputeDAG::ApplySteps(
     }
   }
   // The added stages are not among the ops, so the ids in the steps stay what they are.
-  ScheduleReplay replay(dag->ops, dag.OutputOps(), steps);
+  ScheduleReplay replay(dag->ops, dag.OutputOps(), steps, context);
   replay.Run();
   for (const te::Operation& op : layout_stages) {
     te::Stage stage = replay.schedule[op];

@@ -12,8 +12,8 @@ namespace tvm {
 namespace auto_scheduler {
 
 ScheduleReplay::ScheduleReplay(const Array<te::Operation>& ops, const Array<te::Operation>& outputs,
-                               Array<Step> steps)
-    : schedule(te::create_schedule(outputs)), steps_(std::move(steps)) {
+                               Array<Step> steps, const arith::VarContext* context)
+    : schedule(te::create_schedule(outputs)), steps_(std::move(steps)), context_(context) {
   for (const te::Operation& op : ops) {
     stages_.push_back(schedule[op]);
     axes_.emplace_back();

@@ -20,9 +20,12 @@ namespace auto_scheduler {
  */
 class ScheduleReplay {
  public:
-  /*! \brief The schedule of `ops` with nothing done to it yet; `steps` is the whole history. */
+  /*!
+   * \brief The schedule of `ops` with nothing done to it yet; `steps` is the whole history.
+   * \param context What is known of lengths that are variables; null if there are none.
+   */
   ScheduleReplay(const Array<te::Operation>& ops, const Array<te::Operation>& outputs,
-                 Array<Step> steps);
+                 Array<Step> steps, const arith::VarContext* context = nullptr);
 
   /*! \brief Carry out all steps, or those whose entry in `mask` is true. */
   void Run(const std::vector<bool>* mask = nullptr);
@@ -41,6 +44,7 @@ class ScheduleReplay {
   void InsertStage(const StepNode& step, const te::Stage& stage);
 
   const Array<Step>& steps() const { return steps_; }
+  const arith::VarContext* context() const { return context_; }
   const std::vector<te::Stage>& stages() const { return stages_; }
 
   te::Schedule schedule;
@@ -50,6 +54,7 @@ class ScheduleReplay {
   void ResetAxes(int stage_id);
 
   Array<Step> steps_;
+  const arith::VarContext* context_;
   std::vector<te::Stage> stages_;
   std::vector<Array<te::IterVar>> axes_;
 };

@@ -228,8 +228,9 @@ void RfactorStepNode::ApplyToState(State* state, const ComputeDAG& dag) const {
 
 void RfactorStepNode::ApplyToSchedule(ScheduleReplay* replay) const {
   te::Stage stage = replay->stage(stage_id);
-  Array<te::Tensor> partial = replay->schedule.rfactor(
-      stage->origin_op.output(0), replay->axis(stage_id, iter_id), factor_iter_id);
+  Array<te::Tensor> partial =
+      replay->schedule.rfactor(stage->origin_op.output(0), replay->axis(stage_id, iter_id),
+                               factor_iter_id, replay->context());
   replay->InsertStage(*this, replay->schedule[partial[0]->op]);
 }
 

@@ -153,10 +153,14 @@ class ComputeDAG : public FromFields<ObjectRef, ComputeDAGNode> {
    */
   explicit ComputeDAG(Array<te::Tensor> tensors);
 
-  /*! \brief The schedule that results from `steps`, and its arguments. */
+  /*!
+   * \brief The schedule that results from `steps`, and its arguments.
+   * \param context Divisibility facts for symbolic split lengths; null if all are literal.
+   */
   std::pair<te::Schedule, Array<te::Tensor>> ApplySteps(
       const Array<Step>& steps,
-      LayoutRewriteOption layout_rewrite = LayoutRewriteOption::kNoRewrite) const;
+      LayoutRewriteOption layout_rewrite = LayoutRewriteOption::kNoRewrite,
+      const arith::VarContext* context = nullptr) const;
   /*!
    * \brief `state` with the range of every loop filled in.
    * \param context Divisibility facts for symbolic split lengths; null if all are literal.

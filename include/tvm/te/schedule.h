@@ -14,6 +14,9 @@
 #include <tvm/tir/index_map.h>
 
 namespace tvm {
+namespace arith {
+class VarContext;
+}
 namespace te {
 
 class Schedule;
@@ -313,9 +316,12 @@ class Schedule : public ObjectRef {
   /*!
    * \brief Makes reduction loop `axis` a spatial axis of partial results, reduced afterwards.
    * \param factor_axis place of the new axis, counted from the end when negative.
+   * \param var_context what is known of lengths of splits that are variables; null if there are
+   *        none.
    * \return the partial results, one tensor per output.
    */
-  Array<Tensor> rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis = 0);
+  Array<Tensor> rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis = 0,
+                        const arith::VarContext* var_context = nullptr);
   /*! \brief A copy ready for InferBound: inlined stages substituted, all loops zero-based. */
   Schedule normalize() const;
   /*!

@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LAZY:
-        hints_for(__name__)(name)
+        return hints_for(__name__)(name)
     try:
         home = _LAZY[name]
         module = importlib.import_module(home if "." in home else f"{__name__}.{home}")

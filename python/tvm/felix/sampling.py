@@ -251,6 +251,8 @@ class RandConfigMaker:
     # Sampling gives up after this many points per requested one; a sketch whose valid share is
     # smaller than 1/200 is better searched from the points that were found.
     _MAX_OVERSAMPLING = 200
+    # So few may be asked for that chance alone would find none.
+    _LEAST_REQUEST = 16
 
     def __init__(
         self, polytope: Polytope, is_valid: Callable[[np.ndarray], np.ndarray] | None = None
@@ -276,7 +278,8 @@ class RandConfigMaker:
         found: dict[bytes, np.ndarray] = {}
         drawn = 0
         batch = max(4 * n_points, 256)
-        while len(found) < n_points and drawn < self._MAX_OVERSAMPLING * n_points:
+        most = self._MAX_OVERSAMPLING * max(n_points, self._LEAST_REQUEST)
+        while len(found) < n_points and drawn < most:
             candidates, inside = self.polytope.round(self.polytope.sample(batch, rng))
             candidates = candidates[inside] + 0.0  # -0.0 and 0.0 are one point
             for point in candidates[self.valid(candidates)]:

@@ -241,7 +241,8 @@ def require_device(target: Target) -> None:
     if "gpu" in target.keys and not tvm.device(kind, 0).exist:
         simulated, reason = "", ""
         if kind == "cuda":
-            simulated = ", or try the run out on a model of the device with --simulate"
+            # Of the commands that measure, that one alone has the option.
+            simulated = ", or try a run out on a model of the device by felix tune --simulate"
             reason = f" ({nvcc.why_no_gpu()})"
         raise ValueError(
             f"target {kind}: this machine has no GPU to measure on{reason}; run where there is one"

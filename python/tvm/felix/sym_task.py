@@ -249,7 +249,17 @@ def batch_create_tasks(
         again; otherwise they are not checked.
     print_tasks : print the groups, with the operators of the first task of each and all sizes.
     progress : show a progress bar, where standard error is a terminal.
+
+    Raises
+    ------
+    TypeError : a task has no weight.
     """
+    for pair in tasks:
+        if isinstance(pair, auto_scheduler.SearchTask):
+            raise TypeError(
+                "batch_create_tasks: a task comes with how often it is executed, as "
+                "felix.AnsorTaskWeight(task, 1); got a SearchTask alone"
+            )
     made = []
     bar = tqdm(tasks, "tasks", leave=False, disable=None if progress else True)
     for idx, (search_task, weight) in enumerate(bar):
@@ -467,8 +477,11 @@ def load_tasks(path: str | Path) -> list[SymTaskAndInstances]:
     found = document.get("format") if isinstance(document, dict) else None
     if found != _FORMAT:
         raise ValueError(f"{path}: task file format {found}, expected {_FORMAT}")
+    entries = document.get("tasks")
+    if not isinstance(entries, list):
+        raise ValueError(f"{path}: there is no list of tasks")
     tasks = []
-    for number, entry in enumerate(document.get("tasks", ())):
+    for number, entry in enumerate(entries):
         try:
             search_task = auto_scheduler.SearchTask(
                 compute_dag=list(ir.load_json(json.dumps(entry["tensors"]))),

@@ -85,10 +85,11 @@ void ResetLoops(const Stage& stage) {
 }
 
 /*! \brief Domains of all loops of a stage that computes its whole tensor. */
-RangeMap WholeDomains(const Stage& stage, arith::Analyzer* analyzer) {
+RangeMap WholeDomains(const Stage& stage, arith::Analyzer* analyzer,
+                      const arith::VarContext* var_context = nullptr) {
   RangeMap domains;
   for (const IterVar& root : stage->op->root_iter_vars()) domains[root] = root->dom;
-  PassDownDomain(stage, &domains, analyzer);
+  PassDownDomain(stage, &domains, analyzer, var_context);
   return domains;
 }
 
@@ -368,7 +369,8 @@ Tensor Schedule::cache_write(const Tensor& tensor, const String& scope) {
   return cache_write(Array<Tensor>{tensor}, scope)[0];
 }
 
-Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis) {
+Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int factor_axis,
+                                const arith::VarContext* var_context) {
   Stage stage = (*this)[tensor];
   const ComputeOpNode* compute = ComputeOf(stage->op, "rfactor");
   RefuseLoopsOfBothKinds(stage, "rfactor");
@@ -394,7 +396,7 @@ Array<Tensor> Schedule::rfactor(const Tensor& tensor, const IterVar& axis, int f
   PassDownBitMask(stage, &related);
 
   arith::Analyzer analyzer;
-  RangeMap domains = WholeDomains(stage, &analyzer);
+  RangeMap domains = WholeDomains(stage, &analyzer, var_context);
   IterVarMap<PrimExpr> values;
   Array<IterVar> partial_axes, partial_reduce;
   auto copy_of = [&](const IterVar& loop, const String& suffix, tir::IterVarType type) {

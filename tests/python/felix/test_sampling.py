@@ -110,3 +110,10 @@ def test_equal_seeds_make_equal_configurations():
 def test_distinct_rows_are_those_of_numpy_in_its_order(n_points, n_variables, seed):
     points = np.random.default_rng(seed).integers(-2, 3, (n_points, n_variables)).astype(float)
     np.testing.assert_array_equal(distinct_rows(points), np.unique(points, axis=0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_point_is_found_where_few_are_valid(seed):
+    # One of 495 whole points.
+    maker = RandConfigMaker(simplex(4, 8.0), lambda points: (points == [2, 2, 2, 2]).all(axis=1))
+    np.testing.assert_array_equal(maker.make(1, np.random.default_rng(seed)), [[2, 2, 2, 2]])

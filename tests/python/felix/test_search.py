@@ -216,6 +216,10 @@ def test_saved_tasks_read_back_with_equal_keys_and_sketches(task, tmp_path):
     (again,) = load_tasks(tmp_path / "tasks.json")
     assert again.instances[0].ansor_task.workload_key == task.instances[0].ansor_task.workload_key
     assert [s.state_repr for s in again.task.sketches] == [s.state_repr for s in task.task.sketches]
+    for text in ('{"format": 1}', '{"format": 1, "tasks": 5}'):
+        (tmp_path / "tasks.json").write_text(text)
+        with pytest.raises(ValueError, match=r"tasks\.json: there is no list of tasks"):
+            load_tasks(tmp_path / "tasks.json")
 
 
 def test_a_program_that_two_sketches_come_to_is_chosen_once(task):

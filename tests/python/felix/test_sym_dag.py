@@ -198,6 +198,8 @@ def test_tasks_are_made_in_batches(capsys):
     assert "a: 2 tasks\n  Dense(n=4, m=16, k=32)\n  s0 = 4, 2\n" in capsys.readouterr().out
     [again, _] = felix.batch_create_tasks(found, hash_match=False, print_tasks=False)
     assert [i.sizes for i in again.instances] == [i.sizes for i in first.instances]
+    with pytest.raises(TypeError, match=r"felix\.AnsorTaskWeight\(task, 1\); got a SearchTask"):
+        felix.batch_create_tasks(tasks)
 
 
 def test_a_task_without_names_for_its_sizes_is_a_group_of_its_own(monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm import felix
 from tvm._ffi import runtime_ctypes
 from tvm._older_names import MOVED, WITHIN
 
@@ -43,6 +44,12 @@ def test_a_module_of_tvm_has_the_names_of_the_one_that_it_lies_in(name):
     module, target = importlib.import_module(name), importlib.import_module(WITHIN[name])
     for public in module.__all__:
         assert getattr(module, public) is getattr(target, public)
+
+
+def test_felix_has_its_cost_models_as_an_attribute_before_they_are_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "tvm.felix.cost_model", raising=False)
+    monkeypatch.delattr(felix, "cost_model", raising=False)
+    assert felix.cost_model.MLPModel is tvm.auto_scheduler.cost_model.MLPModel
 
 
 def test_names_are_imported_by_the_paths_that_tvm_has():

@@ -17,15 +17,28 @@ namespace {
 
 // With a block a result, multiprocessors would have no more than so many.
 constexpr int64_t kBlocksOfMultiprocessor = 2;
+// With parts, they have about so many, as far as divisors allow.
+constexpr int64_t kBlocksOfParts = 4;
 // Below this, a second kernel takes longer than what the first one saves.
 constexpr int64_t kShortestShared = 1 << 14;
 
-/*! \brief The least divisor that is more work than a warp has lanes; 0 if there is none but the
- *         number itself. */
-int64_t ShortestPart(int64_t reduction, int64_t warp_size) {
+/*!
+ * \brief A length of parts, of more work than a warp has lanes, with which each multiprocessor has
+ *        some blocks and each result more parts than a warp has lanes, as far as divisors allow;
+ *        0 if the reduction has no such divisor but itself.
+ *
+ * Threads that share a part, or its results, are at most as many as either, so this is about the
+ * longest such length.
+ */
+int64_t LengthOfPart(int64_t reduction, int64_t results, const MachineFacts& machine) {
+  const int64_t most = std::min(reduction * results / (kBlocksOfParts * machine.num_cores),
+                                reduction / (machine.warp_size + 1));
   const std::vector<int64_t>& divisors = Divisors(reduction);
-  const auto found = std::upper_bound(divisors.begin(), divisors.end(), warp_size);
-  return found == divisors.end() || *found == reduction ? 0 : *found;
+  const auto end = divisors.end() - 1;  // the reduction itself
+  const auto least = std::upper_bound(divisors.begin(), end, int64_t{machine.warp_size});
+  if (least == end) return 0;
+  const auto above = std::upper_bound(least, end, most);
+  return above == least ? *least : *(above - 1);
 }
 
 class ReductionInParts final : public SketchRule {
@@ -42,17 +55,17 @@ class ReductionInParts final : public SketchRule {
     const MachineFacts machine = task->Machine();
     const bool applies = space != -1 && reduction >= kShortestShared &&
                          space <= kBlocksOfMultiprocessor * machine.num_cores &&
-                         ShortestPart(reduction, machine.warp_size) > 0;
+                         LengthOfPart(reduction, space, machine) > 0;
     return applies ? Condition::kApply : Condition::kSkip;
   }
 
   Result Apply(const SearchTask& task, const State& state, int stage_id) const final {
     Iterator fused;
     Array<Iterator> space;
-    const int64_t reduction = CumulativeExtents(state->stages[stage_id]).second;
+    const auto [results, reduction] = CumulativeExtents(state->stages[stage_id]);
     State result = FuseAllReductionIters(state, stage_id, &fused, &space);
     // A stand-in, so that the parts have a stage of their own; deriving sketches opens it.
-    const int64_t length = ShortestPart(reduction, task->Machine().warp_size);
+    const int64_t length = LengthOfPart(reduction, results, task->Machine());
     const Array<Iterator> parts = result.split(
         stage_id, fused, {Optional<PrimExpr>(PrimExpr(IntImm(DataType::Int(32), length)))});
     const int partial = result.rfactor(stage_id, parts[0], 0, task->compute_dag);
