@@ -48,11 +48,13 @@ class KnobRole(Enum):
 
 def knob_roles(sketch: Sketch) -> dict[str, KnobRole]:
     """What each knob of a sketch is for, by the loops whose extent it is."""
+    knobs = {name for _, names in split_groups(sketch) for name in names}
     roles: dict[str, KnobRole] = {}
     for stage in sketch.state.stages:
         for loop in stage.iters:
-            extent = None if loop.range is None else _knob_of(loop.range.extent)
-            if extent is None:
+            extent = None if loop.range is None else _variable_of(loop.range.extent)
+            # What tiles leave of a loop is a variable, too.
+            if extent is None or str(extent.name) not in knobs:
                 continue
             is_reduction = int(loop.iter_kind) == _REDUCTION
             if int(loop.annotation) == _VECTORIZED:
@@ -67,8 +69,8 @@ def knob_roles(sketch: Sketch) -> dict[str, KnobRole]:
     return roles
 
 
-def _knob_of(extent: tir.PrimExpr) -> tir.SizeVar | None:
-    """The knob that an extent is, at most the loop's own where tiles need not divide it."""
+def _variable_of(extent: tir.PrimExpr) -> tir.SizeVar | None:
+    """The variable that an extent is, at most the loop's own where tiles need not divide it."""
     if isinstance(extent, tir.Min) and isinstance(extent.b, tir.IntImm):
         extent = extent.a
     return extent if isinstance(extent, tir.SizeVar) else None
