@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, topi
@@ -17,91 +18,45 @@ _COLUMNS = ("tile_x", (1, 16, 1))
 _IMAGE = (None, _FILTERS, _ROWS, _COLUMNS)
 _WINDOW = (("tile_rc", 4), ("tile_ry", 3), ("tile_rx", 3))
 
-tiled("conv2d_nchw.cuda", Tiling(_IMAGE, _WINDOW))
-tiled("group_conv2d_nchw.cuda", Tiling(_IMAGE, _WINDOW))
+
+def _define(name: str, compute: Callable[..., te.Tensor], tiling: Tiling) -> None:
+    """Enter a template whose arguments are data, kernel, the sizes that `compute` takes behind
+    them, and the type of the result."""
+    tiled(name, tiling)
+
+    @template(name)
+    def convolution(data: te.Tensor, kernel: te.Tensor, *settings: Any) -> Any:
+        *sizes, out_dtype = settings
+        return scheduled(
+            get_config(),
+            name,
+            lambda dtype: compute(data, kernel, *sizes, dtype),
+            [data, kernel],
+            out_dtype,
+        )
+
+
+def _conv3d_of_one_group(data: te.Tensor, kernel: te.Tensor, *settings: Any) -> te.Tensor:
+    groups = settings[3]
+    if groups != 1:
+        raise ValueError(f"conv3d_ncdhw.cuda: channels are in one group, got {groups}")
+    return topi.nn.conv3d_ncdhw(data, kernel, *settings)
+
+
+# Strides, padding and dilation are the sizes, and the number of groups where there is one.
+_define("conv2d_nchw.cuda", topi.nn.conv2d_nchw, Tiling(_IMAGE, _WINDOW))
+_define("group_conv2d_nchw.cuda", topi.nn.group_conv2d_nchw, Tiling(_IMAGE, _WINDOW))
 # Each channel has a small window, so a block's operands are in shared memory all at once.
-tiled(
+_define(
     "depthwise_conv2d_nchw.cuda",
+    topi.nn.depthwise_conv2d_nchw,
     Tiling((None, ("tile_f", (1, 4, 1)), ("tile_y", (1, 4, 2)), ("tile_x", (1, 16, 1)))),
 )
-tiled(
+_define(
     "conv3d_ncdhw.cuda",
+    _conv3d_of_one_group,
     Tiling(
         (None, _FILTERS, ("tile_d", (1, 1, 2)), _ROWS, _COLUMNS),
         (_WINDOW[0], ("tile_rd", 3), *_WINDOW[1:]),
     ),
 )
-
-
-@template("conv2d_nchw.cuda")
-def conv2d_nchw(
-    data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str
-) -> Any:
-    """Convolution of data (N, C, H, W) with a kernel (O, C, h, w)."""
-    sizes = (strides, padding, dilation)
-    return scheduled(
-        get_config(),
-        "conv2d_nchw.cuda",
-        lambda dtype: topi.nn.conv2d_nchw(data, kernel, *sizes, dtype),
-        [data, kernel],
-        out_dtype,
-    )
-
-
-@template("group_conv2d_nchw.cuda")
-def group_conv2d_nchw(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    out_dtype: str,
-) -> Any:
-    """Convolution of groups of channels with a kernel (O, C / groups, h, w)."""
-    sizes = (strides, padding, dilation, groups)
-    return scheduled(
-        get_config(),
-        "group_conv2d_nchw.cuda",
-        lambda dtype: topi.nn.group_conv2d_nchw(data, kernel, *sizes, dtype),
-        [data, kernel],
-        out_dtype,
-    )
-
-
-@template("depthwise_conv2d_nchw.cuda")
-def depthwise_conv2d_nchw(
-    data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str
-) -> Any:
-    """Convolution of each channel of data (N, C, H, W) with its filters, a kernel (C, M, h, w)."""
-    sizes = (strides, padding, dilation)
-    return scheduled(
-        get_config(),
-        "depthwise_conv2d_nchw.cuda",
-        lambda dtype: topi.nn.depthwise_conv2d_nchw(data, kernel, *sizes, dtype),
-        [data, kernel],
-        out_dtype,
-    )
-
-
-@template("conv3d_ncdhw.cuda")
-def conv3d_ncdhw(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    out_dtype: str,
-) -> Any:
-    """Convolution of data (N, C, D, H, W) with a kernel (O, C, d, h, w)."""
-    if groups != 1:
-        raise ValueError(f"conv3d_ncdhw.cuda: channels are in one group, got {groups}")
-    sizes = (strides, padding, dilation, groups)
-    return scheduled(
-        get_config(),
-        "conv3d_ncdhw.cuda",
-        lambda dtype: topi.nn.conv3d_ncdhw(data, kernel, *sizes, dtype),
-        [data, kernel],
-        out_dtype,
-    )
