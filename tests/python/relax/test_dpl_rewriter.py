@@ -119,6 +119,67 @@ def test_symbolic_extents_stand_for_what_is_found():
     assert WidthOfConcat(Uneven).same_as(Uneven)
 
 
+@R.rewriter
+class Flattened:
+    @R.function
+    def pattern(x: R.Tensor(("n", "m"), "float32")):
+        n = T.int64()
+        m = T.int64()
+        return R.reshape(x, R.shape([n * m]))
+
+    @R.function
+    def replacement(x: R.Tensor(("n", "m"), "float32")):
+        return R.flatten(x)
+
+
+@R.rewriter
+class ReshapedTwice:
+    @R.function
+    def pattern(x: R.Tensor(("n", "m"), "float32")):
+        n = T.int64()
+        m = T.int64()
+        return (R.reshape(x, R.shape([m, n])), R.reshape(x, R.shape([n * m])))
+
+    @R.function
+    def replacement(x: R.Tensor(("n", "m"), "float32")):
+        n = T.int64()
+        m = T.int64()
+        flat = R.flatten(x)
+        return (R.reshape(flat, R.shape([m, n])), flat)
+
+
+@pytest.mark.parametrize(("shape", "matches"), [((24,), True), ((6, 4), False), ((4, 6), False)])
+def test_shapes_of_symbolic_extents_are_those_of_the_operands(shape, matches):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((4, 6), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            result = builder.emit_output(relax.op.reshape(x, shape))
+        builder.emit_func_output(result)
+    mod = builder.get()
+    new = Flattened(mod)
+    assert operators(new["main"]) == (["flatten"] if matches else ["reshape"])
+    data = RNG.normal(size=(4, 6)).astype("float32")
+    np.testing.assert_array_equal(run(new, data), data.reshape(shape))
+
+
+@pytest.mark.parametrize(("shape", "matches"), [((6, 4), True), ((4, 6), False), ((2, 12), False)])
+def test_shapes_of_several_results_are_those_of_the_operands(shape, matches):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((4, 6), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            first = builder.emit(relax.op.reshape(x, shape))
+            second = builder.emit(relax.op.reshape(x, (24,)))
+            result = builder.emit_output(relax.Tuple([first, second]))
+        builder.emit_func_output(result)
+    new = ReshapedTwice(builder.get())
+    assert ("flatten" in operators(new["main"])) == matches
+    data = RNG.normal(size=(4, 6)).astype("float32")
+    for got, want in zip(run(new, data), (data.reshape(shape), data.reshape(24)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_settings_of_calls_must_be_the_same():
     @R.rewriter
     class OfRows:

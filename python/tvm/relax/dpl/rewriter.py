@@ -238,7 +238,14 @@ def _from_module(mod: IRModule) -> PatternMatchingRewriter:
 
     def replaced(_: RelayExpr, found: Mapping[DFPattern, RelayExpr]) -> RelayExpr | None:
         operands = [found[part] for part in reader.params]
-        return _instance(wanted, given, operands)
+        extents = _Extents()
+        for param, operand in zip(wanted.params, operands):
+            if not extents.fit(param.struct_info, operand.struct_info):
+                return None
+        for part, info in reader.open_parts:
+            if not extents.fit(info, found[part].struct_info):
+                return None
+        return _instance(given, operands, extents)
 
     if isinstance(wanted.body.body.struct_info, TupleStructInfo):
         return TupleRewriter(outputs, replaced)
@@ -271,6 +278,8 @@ class _PatternReader:
     def __init__(self, func: Function) -> None:
         self._func = func
         self._made: dict[Var, DFPattern] = {}
+        # Shapes and numbers of symbolic extents, which are compared once these are known.
+        self.open_parts: list[tuple[DFPattern, StructInfo]] = []
         self.params = [wildcard().has_struct_info(_erased(p.struct_info)) for p in func.params]
         self._made.update(zip(func.params, self.params))
         for block in func.body.blocks:
@@ -304,6 +313,11 @@ class _PatternReader:
             f"from_module: the function pattern has {what}, which is no pattern"
         )
 
+    def _open(self, info: StructInfo) -> DFPattern:
+        part = wildcard()
+        self.open_parts.append((part, info))
+        return part
+
     def _of(self, expr: RelayExpr) -> DFPattern:
         if isinstance(expr, Var):
             return self._made[expr]
@@ -313,7 +327,9 @@ class _PatternReader:
             return TupleGetItemPattern(self._of(expr.tuple_value), int(expr.index))
         if isinstance(expr, ShapeExpr):
             fixed = all(isinstance(extent, tir.IntImm) for extent in expr.values)
-            return PrimArrPattern(list(expr.values)) if fixed else wildcard()
+            if fixed:
+                return PrimArrPattern(list(expr.values))
+            return self._open(ShapeStructInfo(list(expr.values)))
         if isinstance(expr, Call):
             called = str(getattr(expr.op, "name", expr.op))
             if not called.startswith("relax."):
@@ -321,7 +337,7 @@ class _PatternReader:
             arguments = [self._of(arg) for arg in expr.args]
             return _CallWithSettings(expr, arguments)
         if isinstance(expr, PrimValue) and not isinstance(expr.value, tir.IntImm | tir.FloatImm):
-            return wildcard()
+            return self._open(PrimStructInfo(value=expr.value))
         if type(expr).__name__ in ("If", "SeqExpr", "Function", "GlobalVar"):
             raise self._refusal(f"a {type(expr).__name__}")
         return ExprPattern(expr)
@@ -388,13 +404,11 @@ def _extents_of(info: StructInfo) -> list[PrimExpr] | None:
     return None if values is None else list(values)
 
 
-def _instance(wanted: Function, given: Function, operands: list[RelayExpr]) -> RelayExpr | None:
-    """What a replacement computes of operands; None if these are not what the pattern takes."""
-    extents = _Extents()
-    for func in (wanted, given):
-        for param, operand in zip(func.params, operands):
-            if not extents.fit(param.struct_info, operand.struct_info):
-                return None
+def _instance(given: Function, operands: list[RelayExpr], extents: _Extents) -> RelayExpr | None:
+    """What a replacement computes of operands; None if these are not what it takes."""
+    for param, operand in zip(given.params, operands):
+        if not extents.fit(param.struct_info, operand.struct_info):
+            return None
     values: dict[Var, RelayExpr] = dict(zip(given.params, operands))
     for block in given.body.blocks:
         for binding in block.bindings:
