@@ -97,7 +97,7 @@ def schedule_blocked_conv2d(
     tile = BlockedTile(int(cfg["tile_ow"].size[-1]), int(rows), unroll)
     schedule = {
         "conv2d_NCHWc": topi.x86.schedule_conv2d_NCHWc,
-        "conv3d_NCDHWc": topi.x86.schedule_conv3d_NCDHWc,
+        "conv3d_NCDHWc": topi.x86.schedule_conv2d_NCHWc,
         "depthwise_conv2d_NCHWc": topi.x86.schedule_depthwise_conv2d_NCHWc,
     }[str(conv.op.tag)]
     return schedule(conv, tile, None if output.op.same_as(conv.op) else output, target)

@@ -13,7 +13,6 @@ from .conv2d import (
 from .conv2d_blocked import (
     BlockedTile,
     schedule_conv2d_NCHWc,
-    schedule_conv3d_NCDHWc,
     schedule_depthwise_conv2d_NCHWc,
 )
 from .conv2d_winograd import (

@@ -10,12 +10,7 @@ from tvm.target import Target
 from ..utils import const_shape
 from .vectors import inline_producers, vector_lanes
 
-__all__ = [
-    "BlockedTile",
-    "schedule_conv2d_NCHWc",
-    "schedule_conv3d_NCDHWc",
-    "schedule_depthwise_conv2d_NCHWc",
-]
+__all__ = ["BlockedTile", "schedule_conv2d_NCHWc", "schedule_depthwise_conv2d_NCHWc"]
 
 # Vectors of results beyond which a tile stays a loop: written out, it would spill registers and
 # take the compiler seconds.
@@ -47,26 +42,11 @@ def schedule_conv2d_NCHWc(
 
     Parameters
     ----------
-    conv : result of ``topi.nn.conv2d_NCHWc``.
+    conv : result of ``topi.nn.conv2d_NCHWc``, or of ``topi.nn.conv3d_NCDHWc``, whose planes are
+        one more loop around the rows.
     output : elementwise function of `conv` to compute while results are in registers.
     target : by default the current one, else "llvm".
     """
-    return _schedule_sums(conv, tile, output, target)
-
-
-def schedule_conv3d_NCDHWc(
-    conv: te.Tensor,
-    tile: BlockedTile,
-    output: te.Tensor | None = None,
-    target: Target | None = None,
-) -> te.Schedule:
-    """:func:`schedule_conv2d_NCHWc` for results of ``topi.nn.conv3d_NCDHWc``."""
-    return _schedule_sums(conv, tile, output, target)
-
-
-def _schedule_sums(
-    conv: te.Tensor, tile: BlockedTile, output: te.Tensor | None, target: Target | None
-) -> te.Schedule:
     s, local = _tiled(conv, tile, output, target)
     *outer, y, x, c = s[local].op.axis
     rb, *window, rx, rc = s[local].op.reduce_axis

@@ -26,7 +26,6 @@ from .conv2d import (
 from .conv2d_blocked import (
     BlockedTile,
     schedule_conv2d_NCHWc,
-    schedule_conv3d_NCDHWc,
     schedule_depthwise_conv2d_NCHWc,
 )
 from .conv2d_winograd import schedule_winograd_input_transform, schedule_winograd_output_transform
@@ -215,10 +214,7 @@ def _conv2d_blocked(
     fitted = fitting_tile(target, height, width, channels // lanes)
     if fitted.vectors * lanes < channels:  # A block wider than the registers hold is a loop.
         fitted = fitting_tile(target, 1, width, 1)
-    tile = BlockedTile(fitted.columns, fitted.rows)
-    if str(conv.op.tag) == "conv3d_NCDHWc":
-        return schedule_conv3d_NCDHWc(conv, tile, output, target)
-    return schedule_conv2d_NCHWc(conv, tile, output, target)
+    return schedule_conv2d_NCHWc(conv, BlockedTile(fitted.columns, fitted.rows), output, target)
 
 
 @register_schedule("depthwise_conv2d_nhwc", "cpu")
