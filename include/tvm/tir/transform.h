@@ -380,8 +380,11 @@ Pass CompactBufferAllocation();
  */
 Pass InjectSoftwarePipeline();
 
-/*! \brief Opaque blocks become their bodies, under their predicates. */
-Pass LowerOpaqueBlock();
+/*!
+ * \brief Opaque blocks become their bodies, under their predicates.
+ * \param marks_likely Whether LoopPartition may cut loops where predicates begin to hold.
+ */
+Pass LowerOpaqueBlock(bool marks_likely = false);
 
 /*! \brief All passes of this section if any function of the module has blocks, else none. */
 Array<Pass> LowerBlockPasses(const IRModule& mod);

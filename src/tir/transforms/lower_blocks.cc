@@ -199,7 +199,8 @@ class MatchLowerer final : public StmtMutator {
 
 class OpaqueLowerer final : public StmtMutator {
  public:
-  explicit OpaqueLowerer(StorageAlignmentMap aligned) : aligned_(std::move(aligned)) {}
+  OpaqueLowerer(StorageAlignmentMap aligned, bool marks_likely)
+      : aligned_(std::move(aligned)), marks_likely_(marks_likely) {}
 
  private:
   Stmt Allocated(const Buffer& buffer, Stmt body) const {
@@ -221,7 +222,8 @@ class OpaqueLowerer final : public StmtMutator {
       body = Allocated(block->alloc_buffers[i - 1], body);
     }
     body = WithPragmas(ObjectRef(), block->annotations, body);
-    return is_one(op->predicate) ? body : IfThenElse(likely(op->predicate), body);
+    if (is_one(op->predicate)) return body;
+    return IfThenElse(marks_likely_ ? likely(op->predicate) : op->predicate, body);
   }
   Stmt VisitStmt_(const ForNode* op) final {
     // Held, because `stmt` becomes another statement below.
@@ -278,6 +280,7 @@ class OpaqueLowerer final : public StmtMutator {
   }
 
   StorageAlignmentMap aligned_;
+  bool marks_likely_;
 };
 
 /*! \brief What functions have of blocks, and what these ask for. */
@@ -325,9 +328,9 @@ Pass LowerMatchBuffer() {
     return MatchLowerer()(func->body);
   });
 }
-Pass LowerOpaqueBlock() {
-  return BodyPass("tir.LowerOpaqueBlock", [](const PrimFunc& func, const PassContext&) {
-    return OpaqueLowerer(StorageAlignments(func->body))(func->body);
+Pass LowerOpaqueBlock(bool marks_likely) {
+  return BodyPass("tir.LowerOpaqueBlock", [marks_likely](const PrimFunc& func, const PassContext&) {
+    return OpaqueLowerer(StorageAlignments(func->body), marks_likely)(func->body);
   });
 }
 
@@ -353,14 +356,16 @@ Array<Pass> LowerBlockPasses(const IRModule& mod) {
   on_request("permuted_layout", "InjectPermutedLayout");
   passes.push_back(InjectSoftwarePipeline());
   on_request("m16n8k8", "TransformMmaBufferLayout");
-  passes.push_back(LowerOpaqueBlock());
+  passes.push_back(LowerOpaqueBlock(/*marks_likely=*/true));
   return passes;
 }
 
 TVM_REGISTER_GLOBAL("tir.transform.LowerInitBlock").set_body_typed(LowerInitBlock);
 TVM_REGISTER_GLOBAL("tir.transform.ConvertBlocksToOpaque").set_body_typed(ConvertBlocksToOpaque);
 TVM_REGISTER_GLOBAL("tir.transform.LowerMatchBuffer").set_body_typed(LowerMatchBuffer);
-TVM_REGISTER_GLOBAL("tir.transform.LowerOpaqueBlock").set_body_typed(LowerOpaqueBlock);
+TVM_REGISTER_GLOBAL("tir.transform.LowerOpaqueBlock").set_body_typed([]() {
+  return LowerOpaqueBlock();
+});
 
 }  // namespace transform
 }  // namespace tir

@@ -9,11 +9,13 @@
 #include <tvm/runtime/registry.h>
 #include <tvm/tir/analysis.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "known_elements.h"
 #include "pass_common.h"
 #include "pass_option.h"
 
@@ -56,8 +58,20 @@ struct SimplifyOptions {
   }
 };
 
+/*! \brief What is said by a disjunction: that one of these holds. */
+using Clause = std::vector<PrimExpr>;
+
+/*! \brief Whether everything that one clause allows is allowed by the other one, too. */
+bool Implies(const Clause& a, const Clause& b) {
+  StructuralEqual equal;
+  return std::all_of(a.begin(), a.end(), [&](const PrimExpr& one) {
+    return std::any_of(b.begin(), b.end(),
+                       [&](const PrimExpr& other) { return equal(one, other); });
+  });
+}
+
 /*! \brief A disjunction of conjunctions as a conjunction of disjunctions, by distribution. */
-void CollectClauses(const PrimExpr& expr, std::vector<PrimExpr>* clauses) {
+void CollectClauses(const PrimExpr& expr, std::vector<Clause>* clauses) {
   // Distribution doubles; beyond this many clauses the expression stays as it is.
   constexpr size_t kMaxClauses = 64;
   if (const auto* both = expr.as<AndNode>()) {
@@ -66,123 +80,46 @@ void CollectClauses(const PrimExpr& expr, std::vector<PrimExpr>* clauses) {
     return;
   }
   if (const auto* either = expr.as<OrNode>()) {
-    std::vector<PrimExpr> left, right;
+    std::vector<Clause> left, right;
     CollectClauses(either->a, &left);
     CollectClauses(either->b, &right);
     if (left.size() * right.size() <= kMaxClauses) {
-      for (const PrimExpr& a : left) {
-        for (const PrimExpr& b : right) clauses->push_back(Or(a, b));
+      for (const Clause& a : left) {
+        for (const Clause& b : right) {
+          Clause joined = a;
+          for (const PrimExpr& other : b) {
+            if (!Implies({other}, a)) joined.push_back(other);
+          }
+          clauses->push_back(std::move(joined));
+        }
       }
       return;
     }
   }
-  clauses->push_back(expr);
+  clauses->push_back({expr});
 }
 
 PrimExpr AndOfOrs(const PrimExpr& expr, arith::Analyzer* analyzer) {
-  std::vector<PrimExpr> clauses;
+  std::vector<Clause> clauses;
   CollectClauses(expr, &clauses);
   PrimExpr result;
-  for (const PrimExpr& clause : clauses) {
-    PrimExpr simple = analyzer->Simplify(clause);
+  for (size_t i = 0; i < clauses.size(); ++i) {
+    bool is_implied = false;
+    for (size_t j = 0; j < clauses.size() && !is_implied; ++j) {
+      // Of two that say the same the first stays.
+      is_implied =
+          j != i && Implies(clauses[j], clauses[i]) && (j < i || !Implies(clauses[i], clauses[j]));
+    }
+    if (is_implied) continue;
+    PrimExpr joined;
+    for (const PrimExpr& one : clauses[i]) joined = joined.defined() ? Or(joined, one) : one;
+    PrimExpr simple = analyzer->Simplify(joined);
     if (is_one(simple)) continue;
     if (is_zero(simple)) return simple;
     result = result.defined() ? And(result, simple) : simple;
   }
   return result.defined() ? result : const_true();
 }
-
-/*! \brief What single elements of buffers are known to hold at a point of a program. */
-class KnownElements {
- public:
-  void Store(const BufferStoreNode* op, const PrimExpr& value, arith::Analyzer* analyzer) {
-    for (size_t i = entries_.size(); i != 0; --i) {
-      const Entry& entry = entries_[i - 1];
-      bool other = entry.buffer->data.get() != op->buffer->data.get() ||
-                   (entry.buffer.same_as(op->buffer) && Differ(entry.indices, op, analyzer));
-      if (!other) entries_.erase(entries_.begin() + static_cast<int64_t>(i - 1));
-    }
-    bool plain = value.dtype().is_scalar() && SideEffect(value) <= CallEffectKind::kPure;
-    for (const PrimExpr& index : op->indices) {
-      plain = plain && index.dtype().is_scalar() && SideEffect(index) <= CallEffectKind::kPure;
-    }
-    if (plain) entries_.push_back({op->buffer, op->indices, value});
-  }
-  void Assume(const BufferLoadNode* load, const PrimExpr& value) {
-    entries_.push_back({load->buffer, load->indices, value});
-  }
-  void Forget(const VarNode* data) {
-    for (size_t i = entries_.size(); i != 0; --i) {
-      bool reads = entries_[i - 1].buffer->data.get() == data;
-      if (reads) entries_.erase(entries_.begin() + static_cast<int64_t>(i - 1));
-    }
-  }
-  /*! \brief Values in terms of a variable are not known where it is another one. */
-  void ForgetVar(const VarNode* var) {
-    auto uses = [var](const VarNode* used) { return used == var; };
-    for (size_t i = entries_.size(); i != 0; --i) {
-      const Entry& entry = entries_[i - 1];
-      bool found = UsesVar(entry.value, uses);
-      for (const PrimExpr& index : entry.indices) found = found || UsesVar(index, uses);
-      if (found) entries_.erase(entries_.begin() + static_cast<int64_t>(i - 1));
-    }
-  }
-  /*! \brief Everything that `stmt` may write. */
-  void ForgetWrites(const Stmt& stmt) {
-    PostOrderVisit(stmt, [this](const ObjectRef& node) {
-      if (const auto* store = node.as<BufferStoreNode>()) Forget(store->buffer->data.get());
-      // A pointer that is passed on may be written through.
-      if (const auto* var = node.as<VarNode>(); var && var->dtype.is_handle()) Forget(var);
-    });
-  }
-  PrimExpr Lookup(const BufferLoadNode* op, arith::Analyzer* analyzer) const {
-    for (const Entry& entry : entries_) {
-      if (!entry.buffer.same_as(op->buffer)) continue;
-      bool same = true;
-      for (size_t i = 0; i < op->indices.size(); ++i) {
-        same = same && op->indices[i].dtype() == entry.indices[i].dtype() &&
-               analyzer->CanProveEqual(op->indices[i], entry.indices[i]);
-      }
-      if (same) return entry.value;
-    }
-    return PrimExpr();
-  }
-  bool empty() const { return entries_.empty(); }
-  /*! \brief What is known whichever of two ways was taken. */
-  void Meet(const KnownElements& other) {
-    std::vector<Entry> kept;
-    StructuralEqual equal;
-    for (const Entry& entry : entries_) {
-      for (const Entry& second : other.entries_) {
-        if (entry.buffer.same_as(second.buffer) && equal(entry.indices, second.indices) &&
-            equal(entry.value, second.value)) {
-          kept.push_back(entry);
-          break;
-        }
-      }
-    }
-    entries_ = std::move(kept);
-  }
-
- private:
-  static bool Differ(const Array<PrimExpr>& indices, const BufferStoreNode* op,
-                     arith::Analyzer* analyzer) {
-    for (size_t i = 0; i < indices.size(); ++i) {
-      const PrimExpr& index = op->indices[i];
-      if (index.dtype() == indices[i].dtype() && analyzer->CanProve(NE(index, indices[i]))) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  struct Entry {
-    Buffer buffer;
-    Array<PrimExpr> indices;
-    PrimExpr value;
-  };
-  std::vector<Entry> entries_;
-};
 
 class StmtSimplifier final : public StmtMutator {
  public:
@@ -283,12 +220,12 @@ class StmtSimplifier final : public StmtMutator {
       return VisitStmt(Substitute(op->body, Map<Var, PrimExpr>{{op->loop_var, min}}));
     }
     if (is_zero(extent)) return Evaluate(0);
-    // What a trip writes is not known before it, nor what a loop of no trips writes after it.
-    if (Propagates()) known_.ForgetWrites(op->body);
-    KnownElements before = known_;
     analyzer_.Bind(op->loop_var, Range::FromMinExtent(min, extent), true);
+    KnownElements after;
+    if (Propagates()) after = known_.EnterLoop(op, &analyzer_);
+    const KnownElements first = known_;
     Stmt body = Scoped(op->body);
-    known_ = std::move(before);
+    if (Propagates()) known_.LeaveLoop(op, first, std::move(after), &analyzer_);
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) {
       return GetRef<Stmt>(op);
     }
@@ -354,7 +291,7 @@ class StmtSimplifier final : public StmtMutator {
                                           lasting ? PrimExpr(Not(Fact(fact))) : const_true());
       else_case = Scoped(op->else_case);
     }
-    known_.Meet(before);
+    known_.Meet(before, lasting ? PrimExpr(Not(Fact(fact))) : PrimExpr());
     if (condition.same_as(op->condition) && then_case.same_as(op->then_case) &&
         else_case.same_as(op->else_case)) {
       return GetRef<Stmt>(op);
@@ -412,10 +349,25 @@ class StmtSimplifier final : public StmtMutator {
       Assume(both->b);
     } else if (SideEffect(fact) <= CallEffectKind::kPure) {
       facts_.push_back(analyzer_.EnterConstraint(fact));
+    } else {
+      AssumeElement(fact, const_true());
+    }
+  }
+
+  /*! \brief What an element holds where a guard does; other facts about memory are not used. */
+  void AssumeElement(const PrimExpr& fact, const PrimExpr& guard) {
+    if (const auto* either = fact.as<OrNode>()) {
+      if (SideEffect(either->a) <= CallEffectKind::kPure) {
+        AssumeElement(either->b, And(guard, Not(either->a)));
+      } else if (SideEffect(either->b) <= CallEffectKind::kPure) {
+        AssumeElement(either->a, And(guard, Not(either->b)));
+      }
     } else if (const auto* equal = fact.as<EQNode>()) {
-      const auto* load = equal->a.as<BufferLoadNode>();
-      if (load != nullptr && SideEffect(equal->b) <= CallEffectKind::kPure) {
-        known_.Assume(load, equal->b);
+      const bool is_left = equal->a->IsInstance<BufferLoadNode>();
+      const auto* load = (is_left ? equal->a : equal->b).as<BufferLoadNode>();
+      const PrimExpr& value = is_left ? equal->b : equal->a;
+      if (load != nullptr && SideEffect(value) <= CallEffectKind::kPure) {
+        known_.Assume(load, value, guard);
       }
     }
   }
