@@ -154,6 +154,10 @@ PackedFunc MakeAnalyzer() {
       return TypedPackedFunc<PrimExpr(PrimExpr, int)>(
           [self, given](PrimExpr e, int steps) { return self->Simplify(given(e), steps); }, title);
     }
+    if (method == "canonical_simplify") {
+      return TypedPackedFunc<PrimExpr(PrimExpr)>(
+          [self, given](PrimExpr e) { return self->core()->SimplifyCanonical(given(e)); }, title);
+    }
     if (method == "rewrite_simplify") {
       return TypedPackedFunc<PrimExpr(PrimExpr)>(
           [self, given](PrimExpr e) { return self->core()->SimplifyAsMet(given(e)); }, title);

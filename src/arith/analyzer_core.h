@@ -116,8 +116,13 @@ class AnalyzerCore {
    *        a negative number added, and what all terms are multiples of in front.
    */
   PrimExpr SimplifyAsMet(const PrimExpr& e);
+  /*! \brief Simplify, and write what is added before what is subtracted, numbers last of either.
+   */
+  PrimExpr SimplifyCanonical(const PrimExpr& e);
   /*! \brief Simplify where `cond` holds. */
   PrimExpr SimplifyUnder(const PrimExpr& cond, const PrimExpr& e);
+  /*! \brief What rules would make of `e`, whose shortest form is `simple`. */
+  PrimExpr WrittenForm(const PrimExpr& e, const PrimExpr& simple);
   /*!
    * \brief Simplify what matters only where `cond` holds but may be computed anyway, as in
    *        `cond && e`. Guards of reads inside of it stay, even those that `cond` implies.
@@ -159,6 +164,14 @@ class AnalyzerCore {
 
  private:
   AtomId NewAtom(Atom atom);
+  // Rules of WrittenForm; undefined where none applies.
+  /*! \brief A sum, difference or quotient of a minimum or maximum as one of its operands. */
+  PrimExpr OfExtreme(const PrimExpr& e);
+  /*! \brief What the operands of a minimum or maximum share in front of it. */
+  PrimExpr FromExtreme(const PrimExpr& e);
+  PrimExpr OfQuotients(const PrimExpr& e);
+  /*! \brief An order of quotients rounded towards zero. */
+  PrimExpr OfTruncatedOrder(const PrimExpr& e);
   /*! \brief What `p` is the least of; `p` itself where it is no minimum. */
   std::vector<Poly> OperandsOfMinimum(const Poly& p);
   /*! \brief The least of several numbers, in one form for each set of them. */
@@ -368,8 +381,9 @@ class AnalyzerCore {
   std::unordered_map<Poly, bool, PolyHash> proofs_;
   int proofs_epoch_ = -1;
   bool and_of_ors_ = false;
-  /*! \brief How sums are written: SimplifyAsMet, or with the largest strides first. */
-  bool as_met_ = false;
+  enum class SumOrder { kByStride, kAsMet, kCanonical };
+  /*! \brief How sums are written at present. */
+  SumOrder sum_order_ = SumOrder::kByStride;
   /*!
    * \brief Digits (a / b) % n that the expression being simplified has as a % (b * n) / b, and that
    * are written as they were: neither form is simpler, and programs look for the one they wrote.

@@ -128,24 +128,26 @@ PrimExpr AnalyzerCore::EmitWithFactor(const Poly& p, DataType dtype) {
 
 PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
   if (p.IsZero()) return Number(dtype, 0);
-  if (as_met_) {
+  const bool as_met = sum_order_ == SumOrder::kAsMet;
+  if (as_met) {
     if (PrimExpr product = EmitWithFactor(p, dtype); product.defined()) return product;
   }
   std::vector<Term> terms = WithInnerOffsets(p).terms;
   const bool inner = terms != p.terms;
   // The largest strides first, as an index of rows and columns is written, and then longest common
   // prefixes side by side; numbers last, and a positive term to start with.
-  std::sort(terms.begin(), terms.end(), [this](const Term& x, const Term& y) {
+  std::sort(terms.begin(), terms.end(), [this, as_met](const Term& x, const Term& y) {
+    if (sum_order_ == SumOrder::kCanonical && (x.coef > 0) != (y.coef > 0)) return x.coef > 0;
     if ((x.mono == kUnitMono) != (y.mono == kUnitMono)) return y.mono == kUnitMono;
-    if (!as_met_ && x.coef != y.coef) return x.coef > y.coef;
+    if (!as_met && x.coef != y.coef) return x.coef > y.coef;
     return ring_.Atoms(x.mono) < ring_.Atoms(y.mono);
   });
   auto first = std::find_if(terms.begin(), terms.end(), [](const Term& t) { return t.coef > 0; });
-  if (as_met_ && first == terms.end()) first = std::prev(terms.end());
+  if (as_met && first == terms.end()) first = std::prev(terms.end());
   if (first != terms.end()) std::rotate(terms.begin(), first, first + 1);
   size_t next = 1;
   PrimExpr out;
-  if (as_met_ && terms[0].coef == -1 && terms[0].mono != kUnitMono) {
+  if (as_met && terms[0].coef == -1 && terms[0].mono != kUnitMono) {
     out = Number(dtype, 0);
     next = 0;
   } else {
@@ -153,7 +155,7 @@ PrimExpr AnalyzerCore::EmitSum(const Poly& p, DataType dtype) {
   }
   for (size_t i = next; i < terms.size(); ++i) {
     const Term& t = terms[i];
-    if (t.coef > 0 || (as_met_ && t.mono == kUnitMono)) {
+    if (t.coef > 0 || (as_met && t.mono == kUnitMono)) {
       out = tir::Add(out, EmitTerm(t, dtype, inner));
     } else {
       out = tir::Sub(out, EmitTerm({t.mono, CheckedMul(t.coef, -1)}, dtype, inner));

@@ -74,8 +74,12 @@ Interval UniteIntervals(const Interval& a, const Interval& b) {
 }
 
 Interval FloorDivInterval(const Interval& a, const Interval& b) {
-  if (b.lo <= 0 && b.hi >= 0) return Interval();
-  return OfCorners(a, b, DivEnd);
+  // Division by zero is not defined, so that leaves the divisors on both sides of it.
+  if (b.lo == 0 && b.hi == 0) return Interval();
+  if (b.lo < 0 && b.hi > 0) {
+    return UniteIntervals(FloorDivInterval(a, {b.lo, -1}), FloorDivInterval(a, {1, b.hi}));
+  }
+  return OfCorners(a, {b.lo == 0 ? 1 : b.lo, b.hi == 0 ? -1 : b.hi}, DivEnd);
 }
 
 Interval IntervalOfType(DataType dtype) {

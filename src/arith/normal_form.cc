@@ -146,9 +146,12 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
       Poly a = Normalize(op->a), b = Normalize(op->b);
       Poly exact;
       // Without a rest it does not matter how quotients are rounded.
-      if (b.IsConst() && !b.IsZero() && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
+      if (b.terms.size() == 1 && !HoldsData(a) && ring_.DivideByTerm(a, b.terms[0], &exact))
         return exact;
-      if (ProveNonNeg(a) && ProvePositive(b)) return FloorDiv(a, b);
+      if (ProveNonNeg(a) && ProveNonNeg(b) && !b.IsZero()) {
+        Poly quotient = FloorDiv(a, b);
+        if (ProvePositive(b) || !(quotient == CompoundAtom(Atom::kFloorDiv, a, b))) return quotient;
+      }
       // A common factor does not matter either.
       if (const int64_t common = CommonFactor(a, b); common > 1 && !HoldsData(a)) {
         ring_.DivideByTerm(a, {kUnitMono, common}, &exact);
@@ -163,6 +166,10 @@ Poly AnalyzerCore::NormalizeUncached(const PrimExpr& e) {
         return Poly();
       if (a.IsConst() && b.IsConst() && !b.IsZero()) {
         return PolyRing::Const(a.ConstTerm() % b.ConstTerm());
+      }
+      // The sign of a remainder is that of the dividend.
+      if (b.IsConst() && b.ConstTerm() < 0 && Fits(PolyRing::Negate(b), e.dtype())) {
+        return Normalize(Mod(op->a, make_const(e.dtype(), -b.ConstTerm())));
       }
       if (ProveNonNeg(a) && ProvePositive(b)) return FloorMod(a, b);
       if (const int64_t common = CommonFactor(a, b); common > 1 && !HoldsData(a)) {
@@ -293,7 +300,10 @@ Poly AnalyzerCore::FloorDiv(const Poly& a0, const Poly& b) {
   Poly quotient, r;
   ReduceFloorDiv(a, b, &quotient, &r);
   if (r.IsZero()) return quotient;
-  if (!ProvePositive(b)) return CompoundAtom(Atom::kFloorDiv, a, b);
+  if (!ProvePositive(b)) {
+    if (!ProveNonNeg(b)) return CompoundAtom(Atom::kFloorDiv, a, b);
+    return PolyRing::Add(quotient, CompoundAtom(Atom::kFloorDiv, r, b));
+  }
   auto add = [&](const Poly& p) { return PolyRing::Add(quotient, p); };
 
   Interval values = Bound(r);
@@ -631,7 +641,15 @@ std::optional<Poly> AnalyzerCore::JoinRemainders(const Poly& p, AtomId id) {
     if (mod == nullptr || !IsIndex(atom.expr) || !ring_.SplitLinear(p, id, &k, &others)) {
       return std::nullopt;
     }
-    const AtomId quotient = OpaqueAtom(Div(mod->a, mod->b));
+    AtomId quotient = OpaqueAtom(Div(mod->a, mod->b));
+    // The quotient of a quotient is one of both divisors.
+    const auto* inner = mod->a.as<DivNode>();
+    const int64_t* first = inner == nullptr ? nullptr : as_const_int(inner->b);
+    const int64_t* second = as_const_int(mod->b);
+    if (!ring_.Mentions(others, quotient) && first && second && *first > 0 && *second > 0 &&
+        Fits(PolyRing::Const(CheckedMul(*first, *second)), mod->dtype)) {
+      quotient = OpaqueAtom(Div(inner->a, make_const(mod->dtype, *first * *second)));
+    }
     Poly k_quotient, rest;
     if (!ring_.Mentions(others, quotient) ||
         !ring_.SplitLinear(others, quotient, &k_quotient, &rest) ||

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "analyzer_core.h"
@@ -142,15 +143,29 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
       return out;
     }
     if (const auto* op = e.as<DivNode>()) {
-      Interval a = BoundOfExpr(op->a), b = BoundOfExpr(op->b);
-      if (b.lo <= 0) return type;
-      // Of numbers below zero it is the contrary of the quotient of their contraries.
-      Interval q;
-      if (a.hi >= 0) q.hi = FloorDivInterval({0, a.hi}, b).hi;
-      if (a.lo >= 0) q.lo = FloorDivInterval({a.lo, a.hi}, b).lo;
+      const Interval a = BoundOfExpr(op->a), b = BoundOfExpr(op->b);
       const Interval contrary = Interval{-1, -1} * a;
-      if (a.lo < 0 && a.HasLower()) q.lo = -FloorDivInterval({0, contrary.hi}, b).hi;
-      if (a.hi < 0) q.hi = -FloorDivInterval({contrary.lo, contrary.hi}, b).lo;
+      // Of numbers below zero it is the contrary of the quotient of their contraries.
+      auto divided = [](const Interval& by, const Interval& number, const Interval& opposite) {
+        Interval q;
+        if (number.hi >= 0) q.hi = FloorDivInterval({0, number.hi}, by).hi;
+        if (number.lo >= 0) q.lo = FloorDivInterval(number, by).lo;
+        if (number.lo < 0 && number.HasLower()) {
+          q.lo = -FloorDivInterval({0, opposite.hi}, by).hi;
+        }
+        if (number.hi < 0) q.hi = -FloorDivInterval({opposite.lo, opposite.hi}, by).lo;
+        return q;
+      };
+      std::optional<Interval> quotient;
+      // Division by zero is not defined.
+      if (b.hi > 0) quotient = divided({std::max<int64_t>(b.lo, 1), b.hi}, a, contrary);
+      if (b.lo < 0) {
+        const Interval by = Interval{-1, -1} * Interval{b.lo, std::min<int64_t>(b.hi, -1)};
+        const Interval negative = divided(by, contrary, a);
+        quotient = quotient ? UniteIntervals(*quotient, negative) : negative;
+      }
+      if (!quotient) return type;
+      const Interval q = IntersectIntervals(*quotient, type);
       return q;
     }
     if (const auto* op = e.as<MulNode>()) return BoundOfExpr(op->a) * BoundOfExpr(op->b);
@@ -165,6 +180,13 @@ Interval AnalyzerCore::BoundOfOpaque(const PrimExpr& e) {
       Interval a = BoundOfExpr(op->args[0]), b = BoundOfExpr(op->args[1]);
       if (b.lo >= 0 && b.hi < 62) {
         return FloorDivInterval(a, {int64_t{1} << b.lo, int64_t{1} << b.hi});
+      }
+    }
+    if (op->op.same_as(builtin::shift_left())) {
+      const Interval b = BoundOfExpr(op->args[1]);
+      if (b.lo >= 0 && b.hi < 62) {
+        const Interval factor{int64_t{1} << b.lo, int64_t{1} << b.hi};
+        return IntersectIntervals(BoundOfExpr(op->args[0]) * factor, type);
       }
     }
     if (op->op.same_as(builtin::bitwise_and())) {

@@ -302,14 +302,33 @@ PrimExpr AnalyzerCore::Simplify(const PrimExpr& e) {
   }
 }
 
-PrimExpr AnalyzerCore::SimplifyAsMet(const PrimExpr& e) {
-  struct Scope {
-    explicit Scope(bool* flag) : flag(flag), before(*flag) { *flag = true; }
-    ~Scope() { *flag = before; }
-    bool* flag;
-    bool before;
-  } scope(&as_met_);
+namespace {
+
+/*! \brief Another value of a variable, until the end of the scope. */
+template <typename T>
+struct Temporarily {
+  Temporarily(T* place, T value) : place(place), before(std::exchange(*place, value)) {}
+  ~Temporarily() { *place = before; }
+  Temporarily(const Temporarily&) = delete;
+  Temporarily& operator=(const Temporarily&) = delete;
+  T* place;
+  T before;
+};
+
+}  // namespace
+
+PrimExpr AnalyzerCore::SimplifyCanonical(const PrimExpr& e) {
+  Temporarily order(&sum_order_, SumOrder::kCanonical);
   return Simplify(e);
+}
+
+PrimExpr AnalyzerCore::SimplifyAsMet(const PrimExpr& e) {
+  Temporarily order(&sum_order_, SumOrder::kAsMet);
+  try {
+    return WrittenForm(e, Simplify(e));
+  } catch (const PolyOverflow&) {
+    return Simplify(e);
+  }
 }
 
 PrimExpr AnalyzerCore::SimplifyInt(const PrimExpr& e) {
@@ -703,11 +722,15 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
   TVM_OPERANDS(FloorModNode)
   TVM_OPERANDS(MinNode)
   TVM_OPERANDS(MaxNode)
+  TVM_OPERANDS(DivNode)
+  TVM_OPERANDS(ModNode)
   TVM_OPERANDS(LTNode)
   TVM_OPERANDS(LENode)
   TVM_OPERANDS(EQNode)
   TVM_OPERANDS(NENode)
 #undef TVM_OPERANDS
+  if (const auto* op = simple.as<GTNode>()) return SimplifyVector(LT(op->b, op->a));
+  if (const auto* op = simple.as<GENode>()) return SimplifyVector(LE(op->b, op->a));
   if (!a.defined()) return simple;
   const auto* ra = a.as<RampNode>();
   const auto* rb = b.as<RampNode>();
@@ -715,7 +738,8 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
   const auto* bb = b.as<BroadcastNode>();
   int lanes = simple.dtype().lanes();
   if (ba && bb) {
-    const bool division = simple.as<FloorDivNode>() || simple.as<FloorModNode>();
+    const bool division = simple.as<FloorDivNode>() || simple.as<FloorModNode>() ||
+                          simple.as<DivNode>() || simple.as<ModNode>();
     if (division && is_zero(bb->value)) return simple;
     PrimExpr scalar;
 #define TVM_SCALAR(Node, build) \
@@ -725,6 +749,8 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
     TVM_SCALAR(MulNode, mul)
     TVM_SCALAR(FloorDivNode, floordiv)
     TVM_SCALAR(FloorModNode, floormod)
+    TVM_SCALAR(DivNode, div)
+    TVM_SCALAR(ModNode, truncmod)
     TVM_SCALAR(MinNode, min)
     TVM_SCALAR(MaxNode, max)
     TVM_SCALAR(LTNode, less)
@@ -751,6 +777,16 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
   } else if (simple.as<MulNode>()) {
     if (ra && bb) return ramp(ra->base * bb->value, ra->stride * bb->value);
     if (ba && rb) return ramp(ba->value * rb->base, ba->value * rb->stride);
+  } else if ((simple.as<DivNode>() || simple.as<ModNode>()) && ra && bb && IsIndex(ra->base)) {
+    // Rounding down and towards zero is the same where nothing is negative.
+    const int64_t* stride = as_const_int(ra->stride);
+    if (stride && *stride >= 0 && ProveNonNeg(Normalize(ra->base)) &&
+        ProveNonNeg(Normalize(bb->value))) {
+      const PrimExpr floored =
+          simple.as<DivNode>() ? PrimExpr(tir::FloorDiv(a, b)) : tir::FloorMod(a, b);
+      const PrimExpr result = SimplifyVector(floored);
+      if (!result.as<FloorDivNode>() && !result.as<FloorModNode>()) return result;
+    }
   } else if ((simple.as<FloorDivNode>() || simple.as<FloorModNode>()) && ra && bb &&
              IsIndex(ra->base)) {
     // base + i * stride = high * d + (low + i * stride) with 0 <= low; as long as the last lane
@@ -770,6 +806,10 @@ PrimExpr AnalyzerCore::SimplifyVector(const PrimExpr& e) {
       if (ProvePositive(PolyRing::Sub(PolyRing::Sub(d, reach), low))) {
         if (div) return Broadcast(Simplify(floordiv(ra->base, bb->value)), lanes);
         return ramp(floormod(ra->base, bb->value), ra->stride);
+      }
+      // The part of the base that is the same in all lanes is left out.
+      if (!div && low.IsConst()) {
+        return tir::FloorMod(Ramp(Emit(low, index), ra->stride, lanes), b);
       }
     }
   } else if ((simple.as<LTNode>() || simple.as<LENode>()) && (ra || rb) && (ra || ba) &&

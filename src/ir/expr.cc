@@ -147,10 +147,6 @@ TVM_REGISTER_REPR(FloatImmNode, [](const FloatImmNode* node, ReprPrinter* p) {
   p->stream << ')';
 });
 
-TVM_REGISTER_REPR(RangeNode, [](const RangeNode* node, ReprPrinter* p) {
-  p->stream << "range(min=" << node->min << ", ext=" << node->extent << ')';
-});
-
 TVM_REGISTER_REPR(GlobalVarNode, [](const GlobalVarNode* node, ReprPrinter* p) {
   p->stream << "I.GlobalVar(\"" << node->name_hint << "\")";
 });

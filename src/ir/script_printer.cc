@@ -111,7 +111,7 @@ void PrintObject(std::ostream& os, const Object* node, bool objects) {
     os << '}';
   } else if (node->IsInstance<IntImmNode>()) {
     const auto* literal = static_cast<const IntImmNode*>(node);
-    bool plain = objects && (literal->dtype.is_bool() || literal->dtype == DataType::Int(32));
+    bool plain = objects && literal->dtype == DataType::Int(32);
     if (!plain) os << "T." << literal->dtype << '(';
     if (literal->dtype.is_bool()) {
       os << (literal->value != 0 ? "True" : "False");
@@ -202,8 +202,11 @@ const ScriptStyle& ScriptScope::Style() {
   return current_scope == nullptr ? usual : current_scope->style_;
 }
 
-bool ScriptScope::TakeVerbose() {
-  return current_scope != nullptr && std::exchange(current_scope->style_.verbose, false);
+bool ScriptScope::IsOpen() { return current_scope != nullptr; }
+
+bool ScriptScope::TakeWhole(bool always) {
+  if (current_scope == nullptr || !std::exchange(current_scope->is_at_start_, false)) return false;
+  return always || current_scope->style_.verbose;
 }
 
 std::string ScriptScope::ModuleName() { return Style().name.empty() ? "Module" : Style().name; }

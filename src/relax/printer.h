@@ -35,7 +35,7 @@ class RelaxPrinter {
    */
   template <typename Part>
   void PrintPart(const Part& part) {
-    verbose_ = ScriptScope::TakeVerbose();
+    verbose_ = ScriptScope::TakeWhole();
     Framed([&] { Print(part); });
   }
   void Print(const BindingBlock& block) { PrintBlock(block, false); }

@@ -19,7 +19,7 @@ namespace tvm {
 struct ScriptStyle {
   /*! \brief Whether short forms such as T.grid may stand for several lines. */
   bool sugar = true;
-  /*! \brief Declare the variables that a part of a program names, in front of it. */
+  /*! \brief Declare the variables that an expression names, in front of it. */
   bool verbose = false;
   /*! \brief Annotate every variable of a graph, or only those whose value does not say as much. */
   bool all_struct_info = true;
@@ -67,12 +67,21 @@ class ScriptScope {
   void PrintFooter(std::ostream& os) const;
   /*! \brief Leave the footer away: the text will have the metadata. */
   void ShowMetadata() { root_->show_metadata_ = true; }
-  void SetStyle(ScriptStyle style) { root_->style_ = std::move(style); }
+  /*! \brief Begin a script in a style. */
+  void SetStyle(ScriptStyle style) {
+    root_->style_ = std::move(style);
+    root_->is_at_start_ = true;
+  }
   /*! \brief Style of the script being written on this thread. */
   static const ScriptStyle& Style();
-  /*! \brief Whether the part printed now is the whole script and shall declare its variables; only
-   * the first one to ask hears so. */
-  static bool TakeVerbose();
+  /*! \brief Whether a script is being written on this thread. */
+  static bool IsOpen();
+  /*!
+   * \brief Whether the part printed now is the whole script and shall declare its variables; only
+   *        the first one to ask hears so.
+   * \param always Whether it declares them in any style, as statements do.
+   */
+  static bool TakeWhole(bool always = false);
   /*! \brief What the module is called in front of names of its functions. */
   static std::string ModuleAlias();
   static std::string ModuleName();
@@ -85,6 +94,8 @@ class ScriptScope {
   ScriptScope* root_;
   std::string function_name_;
   bool show_metadata_ = false;
+  /*! \brief Whether nothing of a script with a style of its own has been printed so far. */
+  bool is_at_start_ = false;
   Map<String, Array<GlobalInfo>> global_infos_;
   ScriptStyle style_;
   std::map<std::string, std::vector<ObjectRef>> metadata_;

@@ -22,6 +22,8 @@ class ReprPrinter {
 
   TVM_DLL void Print(const Any& value);
   void Print(const ObjectRef& ref) { Print(Any(ref)); }
+  /*! \brief The form of types without a printer: `type.key(field=value, ...)`. */
+  TVM_DLL void PrintFields(const Object* node);
   /*! \brief Spaces up to the current indentation. */
   TVM_DLL void PrintIndent();
 
@@ -30,7 +32,6 @@ class ReprPrinter {
   int indent = 0;
 
  private:
-  void PrintFields(const Object* node);
   // Guards the default printer against cyclic or very deep graphs.
   int depth_ = 0;
 };

@@ -90,6 +90,7 @@ class Analyzer:
         self._modular_set_update = method("modular_set_update")
         self._simplify = method("simplify")
         self._rewrite_simplify = method("rewrite_simplify")
+        self._canonical_simplify = method("canonical_simplify")
         self._int_set = method("int_set")
         self._int_set_bound = method("int_set_bound")
         self._can_prove = method("can_prove")
@@ -143,8 +144,11 @@ class Analyzer:
         return self._rewrite_simplify(expr)
 
     def canonical_simplify(self, expr):
-        """The same as `simplify` in one pass."""
-        return self._simplify(expr, 1)
+        """The same value as `simplify` in one pass, written as a canonical sum.
+
+        What is added comes before what is subtracted, numbers last of either: `y * 2 + 1 - x * 2`.
+        """
+        return self._canonical_simplify(expr)
 
     def int_set(self, expr, dom_map=None):
         """Values of `expr` as a set with symbolic ends.

@@ -16,7 +16,7 @@ from tvm import error
 
 from .macro import Macro
 from .module import read_definition
-from .reader import DIALECTS, Surroundings
+from .reader import Surroundings, dialect_of
 from .source import Source
 
 __all__ = ["function_decorator", "is_in_class", "read_object", "text_around"]
@@ -49,12 +49,7 @@ def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
     if inspect.isfunction(thing):
         # What an inner function uses stays known after the outer one has returned.
         known = known.new_child(dict(inspect.getclosurevars(thing).nonlocals))
-    by_module = {path: dialect for dialect, path in DIALECTS.items()}
-    dialects = {
-        alias: by_module[value.__name__]
-        for alias, value in known.items()
-        if inspect.ismodule(value) and value.__name__ in by_module
-    }
+    dialects = {alias: name for alias, value in known.items() if (name := dialect_of(value))}
     source = Source("".join(lines), name, first_line)
     return source, Surroundings(known, dialects, exact=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,17 @@ from tvm.error import DiagnosticError
 
 from .source import Source
 
-__all__ = ["DIALECTS", "Reader", "Surroundings", "kind_of"]
+__all__ = ["DIALECTS", "Reader", "Surroundings", "dialect_of", "kind_of"]
 
 # The name by which a script calls each dialect, and the module it stands for.
 DIALECTS: Mapping[str, str] = {"T": "tvm.script.tir", "I": "tvm.script.ir", "R": "tvm.script.relax"}
+
+
+def dialect_of(value: Any) -> str | None:
+    """The dialect that a module is; None for anything else."""
+    if not isinstance(value, types.ModuleType):
+        return None
+    return next((name for name, path in DIALECTS.items() if path == value.__name__), None)
 
 
 class Surroundings:
@@ -132,6 +140,11 @@ class Reader(ABC):
         if not parts or not isinstance(node, ast.Name) or self.is_defined(node.id):
             return None
         dialect = self.around.dialects.get(node.id)
+        place = self.around.constants.get(node.id)
+        # Packages may stand before a dialect, as in tvm.script.tir.prim_func.
+        while dialect is None and isinstance(place, types.ModuleType) and len(parts) > 1:
+            place = getattr(place, parts.pop(), None)
+            dialect = dialect_of(place)
         return None if dialect is None else ".".join([dialect, *reversed(parts)])
 
     def called(self, node: ast.AST) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm._ffi
+from tvm.ir.script_text import Scriptable
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -17,7 +18,7 @@ __all__ = ["Block", "BlockRealize", "MatchBufferRegion"]
 
 
 @tvm._ffi.register_object("tir.MatchBufferRegion")
-class MatchBufferRegion(Object):
+class MatchBufferRegion(Object, Scriptable):
     """Inside of a block, `buffer` is a view of the region `source`.
 
     Variables that stand alone as an extent, a stride or the offset of the view take the values the

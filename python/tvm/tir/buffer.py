@@ -170,7 +170,7 @@ class Buffer(Object, Scriptable):
 
 
 @tvm._ffi.register_object("tir.BufferRegion")
-class BufferRegion(ExprOp, Object):
+class BufferRegion(ExprOp, Object, Scriptable):
     """The box `region` of `buffer`, one range per axis; without `region` all of the buffer.
 
     Python's operators take the elements of a region as a vector: ``A[0:8] + 1.0``.

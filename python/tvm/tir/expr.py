@@ -11,6 +11,7 @@ import numpy as np
 import tvm._ffi
 from tvm.ir import FloatImm, IntImm, PrimExpr, Range
 from tvm.ir.expr import ConstExpr
+from tvm.ir.script_text import Scriptable
 from tvm.runtime import Object
 
 from . import _ffi_api
@@ -345,7 +346,7 @@ class SizeVar(Var):
 
 
 @tvm._ffi.register_object("tir.IterVar")
-class IterVar(ExprOp, Object):
+class IterVar(ExprOp, Object, Scriptable):
     """An axis: a variable, its domain and its iteration type. Used as an index it is its variable.
 
     Parameters
@@ -674,7 +675,7 @@ class Shuffle(PrimExprWithOp):
 
 
 @tvm._ffi.register_object("tir.CommReducer")
-class CommReducer(Object):
+class CommReducer(Object, Scriptable):
     """A commutative, associative operator on tuples: `result` over `lhs` and `rhs`."""
 
     def __init__(

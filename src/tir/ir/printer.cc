@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 namespace tvm {
 namespace tir {
@@ -24,6 +25,7 @@ std::string TIRPrinter::Fresh(const Object* key, const std::string& hint) {
   std::string name = base;
   for (int i = 1; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
   names_.emplace(key, name);
+  named_.push_back(key);
   return name;
 }
 
@@ -41,17 +43,21 @@ std::string TIRPrinter::NameOf(const BufferNode* buffer) {
     return Fresh(buffer, buffer->name);
   }
   // The flat view of an allocation is read as the allocation itself.
-  if (buffer->data.defined() && buffer->data->name_hint == buffer->name) {
-    return Fresh(buffer->data.get(), buffer->name);
-  }
-  return Fresh(buffer, buffer->name);
+  const bool is_flat = buffer->data.defined() && buffer->data->name_hint == buffer->name;
+  const Object* key = is_flat ? static_cast<const Object*>(buffer->data.get()) : buffer;
+  buffers_.emplace(key, buffer);
+  return Fresh(key, buffer->name);
 }
 
+bool TIRPrinter::IsFull() const { return script_ != nullptr || ScriptScope::IsOpen(); }
+
 void TIRPrinter::Show(const VarNode* var) {
+  introduced_.insert(var);
   if (script_ != nullptr) script_->visible.insert(var);
 }
 
 void TIRPrinter::ShowBuffer(const BufferNode* buffer) {
+  introduced_.insert(buffer);
   if (script_ != nullptr) script_->visible.insert(buffer);
 }
 
@@ -67,44 +73,62 @@ void TIRPrinter::Print(const Stmt& stmt) {
     os_ << "None";
     return;
   }
-  if (ScriptScope::TakeVerbose()) Declare(stmt, UndefinedVars(stmt, {}));
-  VisitStmt(stmt);
+  PrintPart(true, [&](TIRPrinter* printer) { printer->VisitStmt(stmt); });
 }
 
 void TIRPrinter::Print(const PrimExpr& expr) {
-  if (ScriptScope::TakeVerbose()) Declare(expr, UndefinedVars(expr));
-  PrintAt(expr, 0);
+  PrintPart(false, [&](TIRPrinter* printer) { printer->PrintAt(expr, 0); });
 }
 
-void TIRPrinter::Declare(const ObjectRef& part, const Array<Var>& free) {
-  std::vector<const BufferNode*> buffers;
-  auto note = [&](const Buffer& buffer) {
-    for (const BufferNode* known : buffers) {
-      if (known == buffer.get()) return;
-    }
-    for (const Var& var : free) {
-      if (var.same_as(buffer->data)) buffers.push_back(buffer.get());
-    }
-  };
-  PostOrderVisit(part, [&](const ObjectRef& node) {
-    if (const auto* load = node.as<BufferLoadNode>()) note(load->buffer);
-    if (const auto* store = node.as<BufferStoreNode>()) note(store->buffer);
-  });
-  for (const Var& var : free) {
-    const bool held = std::any_of(buffers.begin(), buffers.end(), [&](const BufferNode* buffer) {
-      return buffer->data.same_as(var);
-    });
-    if (held) continue;
-    os_ << NameOf(var.get()) << " = ";
-    PrintVarType(var.get(), true);
-    NewLine();
+void TIRPrinter::PrintPart(bool is_statement, const std::function<void(TIRPrinter*)>& print) {
+  if (!ScriptScope::TakeWhole(is_statement)) {
+    print(this);
+    return;
   }
-  for (const BufferNode* buffer : buffers) {
-    os_ << NameOf(buffer) << " = T.Buffer(";
-    PrintBufferArguments(buffer, true);
-    os_ << ')';
+  // What the part names is known once it is printed.
+  std::ostringstream text;
+  TIRPrinter part(text, indent_);
+  part.tail_ = false;
+  print(&part);
+  const std::string body = text.str();
+  text.str("");
+  const std::vector<const Object*> named = part.named_;
+  for (const Object* name : named) part.Declare(name);
+  os_ << text.str() << body;
+}
+
+void TIRPrinter::Declare(const Object* named) {
+  auto as_buffer = buffers_.find(named);
+  if (as_buffer == buffers_.end()) {
+    if (!introduced_.insert(named).second) return;
+    const auto* var = static_cast<const VarNode*>(named);
+    os_ << NameOf(var) << " = ";
+    PrintVarType(var, true);
     NewLine();
+    return;
   }
+  const BufferNode* buffer = as_buffer->second;
+  if (introduced_.count(buffer->data.get()) != 0 || !introduced_.insert(buffer).second) return;
+  for (const Array<PrimExpr>& parts :
+       {buffer->shape, buffer->strides, Array<PrimExpr>{buffer->elem_offset}}) {
+    for (const PrimExpr& part : parts) {
+      for (const Var& var : UndefinedVars(part)) Declare(var.get());
+    }
+  }
+  os_ << NameOf(buffer) << " = T.Buffer(";
+  PrintBufferArguments(buffer, false);
+  os_ << ')';
+  NewLine();
+}
+
+void TIRPrinter::Print(const RangeNode* range) {
+  PrintPart(false, [&](TIRPrinter* printer) { printer->PrintRange(range); });
+}
+
+void TIRPrinter::PrintRange(const RangeNode* range) {
+  os_ << "T.Range(";
+  PrintInterval(range->min, range->extent, ", ");
+  os_ << ')';
 }
 
 void TIRPrinter::PrintBody(const Stmt& body) {
@@ -155,13 +179,13 @@ void TIRPrinter::VisitStmt_(const LetStmtNode* op) {
         Show(var);
       },
       [&] {
-        os_ << "T.let(" << NameOf(var) << ", ";
+        os_ << "T.LetStmt(";
         PrintAt(op->value, 0);
-        if (!IsPlainVar(var)) {
-          os_ << ", type=";
+        if (!IsPlainVar(var) || op->value.dtype() != var->dtype) {
+          os_ << ", ";
           PrintVarType(var, true);
         }
-        os_ << ')';
+        os_ << ") as " << NameOf(var);
         Show(var);
       },
       op->body);
@@ -185,7 +209,7 @@ void TIRPrinter::PrintAttrNode(const ObjectRef& node) {
       PrintAttrNode(items->at(i).cast<ObjectRef>());
     }
     os_ << ']';
-  } else if (node->GetTypeKey() == "Target" && script_ != nullptr) {
+  } else if (node->GetTypeKey() == "Target" && IsFull()) {
     PrintScriptValue(os_, Any(node), false);
   } else {
     ReprPrinter(os_).Print(node);
@@ -312,10 +336,9 @@ void TIRPrinter::VisitStmt_(const AllocateNode* op) {
     PrintList(op->extents);
     os_ << "], \"" << op->dtype << '"';
     const auto* pointer = data->type_annotation.as<PointerTypeNode>();
-    if (pointer != nullptr && !pointer->storage_scope.empty()) {
-      os_ << ", ";
-      PrintScriptText(os_, pointer->storage_scope);
-    }
+    os_ << ", ";
+    const bool is_global = pointer == nullptr || pointer->storage_scope.empty();
+    PrintScriptText(os_, is_global ? "global" : pointer->storage_scope);
     if (!is_one(op->condition)) {
       os_ << ", condition=";
       PrintAt(op->condition, 0);
@@ -324,7 +347,11 @@ void TIRPrinter::VisitStmt_(const AllocateNode* op) {
       os_ << ", annotations=";
       PrintAnnotations(op->annotations);
     }
-    if (script_ != nullptr) ShowAllocation(op);
+    if (script_ != nullptr) {
+      ShowAllocation(op);
+    } else {
+      Show(data);
+    }
     os_ << ')';
   };
   PrintScope(
@@ -413,7 +440,7 @@ void TIRPrinter::VisitStmt_(const DeclBufferNode* op) {
   const BufferNode* buffer = op->buffer.get();
   auto call = [&] {
     os_ << "T.decl_buffer(";
-    PrintBufferArguments(buffer, true);
+    PrintBufferArguments(buffer, false);
     os_ << ')';
     ShowBuffer(buffer);
   };
@@ -541,9 +568,12 @@ void TIRPrinter::VisitStmt_(const WhileNode* op) {
 }
 
 void TIRPrinter::VisitStmt_(const PrefetchNode* op) {
-  os_ << "T.prefetch(" << NameOf(op->buffer.get());
-  PrintBounds(op->bounds);
-  os_ << ')';
+  os_ << "T.prefetch(" << NameOf(op->buffer.get()) << ", [";
+  for (size_t i = 0; i < op->bounds.size(); ++i) {
+    os_ << (i == 0 ? "" : ", ");
+    PrintRange(op->bounds[i].get());
+  }
+  os_ << "])";
 }
 
 // ---- registration ---------------------------------------------------------------------------
@@ -564,6 +594,22 @@ TVM_REGISTER_REPR(PrimFuncNode, [](const PrimFuncNode* node, ReprPrinter* p) {
 });
 TVM_REGISTER_REPR(BufferNode, [](const BufferNode* node, ReprPrinter* p) {
   TIRPrinter(p->stream).Print(node);
+});
+TVM_REGISTER_REPR(RangeNode,
+                  [](const RangeNode* node, ReprPrinter* p) { TIRPrinter(p->stream).Print(node); });
+// The types of tensor programs; those of graphs are written by their fields.
+TVM_REGISTER_REPR(PrimTypeNode, [](const PrimTypeNode* node, ReprPrinter* p) {
+  TIRPrinter(p->stream).Print(GetRef<Type>(node));
+});
+TVM_REGISTER_REPR(PointerTypeNode, [](const PointerTypeNode* node, ReprPrinter* p) {
+  TIRPrinter(p->stream).Print(GetRef<Type>(node));
+});
+TVM_REGISTER_REPR(TupleTypeNode, [](const TupleTypeNode* node, ReprPrinter* p) {
+  if (ScriptScope::IsOpen()) {
+    TIRPrinter(p->stream).Print(GetRef<Type>(node));
+  } else {
+    p->PrintFields(node);
+  }
 });
 TVM_REGISTER_REPR(IterVarNode, [](const IterVarNode* node, ReprPrinter* p) {
   TIRPrinter(p->stream).Print(node);

@@ -9,6 +9,7 @@
 #include <tvm/tir/function.h>
 #include <tvm/tir/stmt_functor.h>
 
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -43,6 +44,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   std::vector<std::pair<const StmtNode*, std::streamoff>> places;
   void Print(const BufferNode* buffer);
   void Print(const IterVarNode* iv);
+  void Print(const RangeNode* range);
+  void Print(const Type& type) { PrintType(type); }
   void Print(const CommReducerNode* combiner);
   void Print(const BufferRegionNode* region);
   void Print(const MatchBufferRegionNode* match);
@@ -67,6 +70,7 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   /*! \brief `min, end` or `min:end`, from which the extent can be read back as it is. */
   void PrintInterval(const PrimExpr& min, const PrimExpr& extent, const char* separator);
   void PrintThread(const IterVarNode* iv);
+  void PrintRange(const RangeNode* range);
   /*! \brief Whether the attribute is the extent of a thread, as T.launch_thread gives it. */
   bool IsLaunch(const AttrStmtNode* op) const;
   void PrintLaunch(const AttrStmtNode* op);
@@ -92,12 +96,24 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void PrintBlockAxes(const BlockRealizeNode* op);
   void PrintRegions(const char* name, const Array<BufferRegion>& regions);
   void PrintBlockContents(const BlockRealizeNode* op);
+  void PrintBlock(const BlockRealizeNode* op, const char* options);
+  void PrintRegion(const BufferRegionNode* region);
+  void PrintMatch(const MatchBufferRegionNode* match);
   /*! \brief A line that opens the scope of `body`; the scope ends with the enclosing block. */
   template <typename FLine, typename FWith>
   void PrintScope(FLine line, FWith with, const Stmt& body);
   void NewLine();
-  /*! \brief Lines that declare the free variables of a part of a function, and its buffers. */
-  void Declare(const ObjectRef& part, const Array<Var>& free);
+  /*!
+   * \brief Print what may be a whole script.
+   *
+   * If it is, variables and buffers that it names and does not introduce are declared in front of
+   * it, in the order in which it names them.
+   */
+  void PrintPart(bool is_statement, const std::function<void(TIRPrinter*)>& print);
+  /*! \brief A line that makes a variable or buffer by its key, unless the part introduces it. */
+  void Declare(const Object* named);
+  /*! \brief Whether everything is written as in a function, from which it can be read back. */
+  bool IsFull() const;
   /*! \brief The variable can be named from here on. */
   void Show(const VarNode* var);
   void ShowBuffer(const BufferNode* buffer);
@@ -124,6 +140,11 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   bool tail_ = true;
   std::unordered_map<const Object*, std::string> names_;
   std::unordered_set<std::string> taken_;
+  /*! \brief Keys of names in the order in which they were given, and the buffers among them. */
+  std::vector<const Object*> named_;
+  std::unordered_map<const Object*, const BufferNode*> buffers_;
+  /*! \brief Variables and buffers that a line has introduced. */
+  std::unordered_set<const Object*> introduced_;
   /*! \brief Loops around the present statement. */
   std::unordered_map<const VarNode*, const ForNode*> loops_;
   /*! \brief Of the function being printed; null while something smaller is. */

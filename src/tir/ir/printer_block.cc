@@ -68,17 +68,21 @@ std::vector<const ForNode*> TIRPrinter::LoopsOfBlock(const ForNode* op) const {
 
 void TIRPrinter::PrintRegions(const char* name, const Array<BufferRegion>& regions) {
   // Regions that are not written are worked out by the reader, so none is written as none.
-  if (regions.empty() && script_ == nullptr) return;
+  if (regions.empty() && !IsFull()) return;
   os_ << name << '(';
   for (size_t i = 0; i < regions.size(); ++i) {
     os_ << (i != 0 ? ", " : "");
-    Print(regions[i].get());
+    PrintRegion(regions[i].get());
   }
   os_ << ')';
   NewLine();
 }
 
 void TIRPrinter::Print(const BufferRegionNode* region) {
+  PrintPart(false, [&](TIRPrinter* printer) { printer->PrintRegion(region); });
+}
+
+void TIRPrinter::PrintRegion(const BufferRegionNode* region) {
   os_ << NameOf(region->buffer.get()) << '[';
   for (size_t i = 0; i < region->region.size(); ++i) {
     const Range& range = region->region[i];
@@ -93,10 +97,14 @@ void TIRPrinter::Print(const BufferRegionNode* region) {
 }
 
 void TIRPrinter::Print(const MatchBufferRegionNode* match) {
+  PrintPart(true, [&](TIRPrinter* printer) { printer->PrintMatch(match); });
+}
+
+void TIRPrinter::PrintMatch(const MatchBufferRegionNode* match) {
   os_ << NameOf(match->buffer.get()) << " = T.match_buffer(";
-  Print(match->source.get());
+  PrintRegion(match->source.get());
   os_ << ", ";
-  PrintBufferArguments(match->buffer.get(), true);
+  PrintBufferArguments(match->buffer.get(), false);
   os_ << ')';
   ShowBuffer(match->buffer.get());
 }
@@ -104,7 +112,7 @@ void TIRPrinter::Print(const MatchBufferRegionNode* match) {
 void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
   const Array<IterVar>& axes = op->block->iter_vars;
   // One line for axes that are loops of the same domain.
-  bool remap = axes.size() > 1 && ScriptScope::Style().sugar;
+  bool remap = axes.size() > 1 && !op->iter_values.empty() && ScriptScope::Style().sugar;
   for (size_t i = 0; i < axes.size() && remap; ++i) {
     auto loop = loops_.find(op->iter_values[i].as<VarNode>());
     remap = loop != loops_.end() && AxisName(axes[i]->iter_type) != nullptr &&
@@ -139,8 +147,10 @@ void TIRPrinter::PrintBlockAxes(const BlockRealizeNode* op) {
     } else {
       PrintAt(iv->dom->extent, 0);
     }
-    os_ << ", ";
-    PrintAt(op->iter_values[i], 0);
+    if (!op->iter_values.empty()) {
+      os_ << ", ";
+      PrintAt(op->iter_values[i], 0);
+    }
     os_ << ')';
     NewLine();
   }
@@ -174,7 +184,7 @@ void TIRPrinter::PrintBlockContents(const BlockRealizeNode* op) {
     NewLine();
   }
   for (const MatchBufferRegion& match : block->match_buffers) {
-    Print(match.get());
+    PrintMatch(match.get());
     NewLine();
   }
   PrintReadyBuffers();
@@ -193,9 +203,13 @@ void TIRPrinter::VisitStmt_(const BlockRealizeNode* op) {
     PrintBlockContents(op);
     return;
   }
+  PrintBlock(op, "");
+}
+
+void TIRPrinter::PrintBlock(const BlockRealizeNode* op, const char* options) {
   os_ << "with T.block(";
   PrintScriptText(os_, op->block->name_hint);
-  os_ << "):";
+  os_ << options << "):";
   bool outer = tail_;
   tail_ = true;
   indent_ += 4;
@@ -207,10 +221,10 @@ void TIRPrinter::VisitStmt_(const BlockRealizeNode* op) {
 
 void TIRPrinter::VisitStmt_(const BlockNode* op) {
   // A block by itself: its variables have names but no values yet.
-  Array<PrimExpr> values;
-  for (const IterVar& iv : op->iter_vars) values.push_back(iv->var);
-  BlockRealize realize(values, const_true(), GetRef<Block>(op));
-  VisitStmt(realize);
+  auto realize = make_object<BlockRealizeNode>();
+  realize->predicate = const_true();
+  realize->block = GetRef<Block>(op);
+  PrintBlock(realize.get(), ", no_realize=True");
 }
 
 TVM_REGISTER_REPR(BufferRegionNode, [](const BufferRegionNode* node, ReprPrinter* p) {

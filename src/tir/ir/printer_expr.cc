@@ -108,7 +108,7 @@ std::string ShortestReal(T value) {
 
 void TIRPrinter::VisitExpr_(const IntImmNode* op) {
   if (op->dtype.is_bool()) {
-    os_ << (op->value ? "True" : "False");
+    os_ << (op->value ? "T.bool(True)" : "T.bool(False)");
   } else if (op->dtype == ScriptScope::Style().int_dtype) {
     os_ << op->value;
   } else {
@@ -124,9 +124,7 @@ void TIRPrinter::VisitExpr_(const FloatImmNode* op) {
     os_ << (op->dtype == DataType::Float(32) ? ShortestReal(static_cast<float>(op->value))
                                              : ShortestReal(op->value));
   } else if (op->dtype == DataType::Float(32)) {
-    const char* end = script_ != nullptr ? ")" : "";
-    os_ << (script_ != nullptr ? "T.float32(" : "") << ShortestReal(static_cast<float>(op->value))
-        << end;
+    os_ << "T.float32(" << ShortestReal(static_cast<float>(op->value)) << ')';
   } else {
     os_ << "T." << op->dtype << '(' << ShortestReal(op->value) << ')';
   }
@@ -139,14 +137,14 @@ void TIRPrinter::VisitExpr_(const SizeVarNode* op) { os_ << NameOf(op); }
 
 void TIRPrinter::VisitExpr_(const AddNode* op) { PrintInfix(op->a, " + ", op->b, kSum); }
 void TIRPrinter::VisitExpr_(const SubNode* op) { PrintInfix(op->a, " - ", op->b, kSum); }
-void TIRPrinter::VisitExpr_(const MulNode* op) { PrintInfix(op->a, "*", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorDivNode* op) { PrintInfix(op->a, "//", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorModNode* op) { PrintInfix(op->a, "%", op->b, kProduct); }
+void TIRPrinter::VisitExpr_(const MulNode* op) { PrintInfix(op->a, " * ", op->b, kProduct); }
+void TIRPrinter::VisitExpr_(const FloorDivNode* op) { PrintInfix(op->a, " // ", op->b, kProduct); }
+void TIRPrinter::VisitExpr_(const FloorModNode* op) { PrintInfix(op->a, " % ", op->b, kProduct); }
 void TIRPrinter::VisitExpr_(const DivNode* op) {
   if (op->dtype.is_int() || op->dtype.is_uint()) {
     PrintCallLike("T.truncdiv", {op->a, op->b});
   } else {
-    PrintInfix(op->a, "/", op->b, kProduct);
+    PrintInfix(op->a, " / ", op->b, kProduct);
   }
 }
 void TIRPrinter::VisitExpr_(const ModNode* op) { PrintCallLike("T.truncmod", {op->a, op->b}); }
@@ -201,6 +199,14 @@ void TIRPrinter::VisitExpr_(const BroadcastNode* op) {
   os_ << ')';
 }
 void TIRPrinter::VisitExpr_(const LetNode* op) {
+  if (script_ == nullptr) {
+    os_ << "T.Let(";
+    PrintAt(op->body, 0);
+    os_ << ", where={" << NameOf(op->var.get()) << ": ";
+    PrintAt(op->value, 0);
+    os_ << "})";
+    return;
+  }
   os_ << "T.Let(" << NameOf(op->var.get()) << ", ";
   PrintAt(op->value, 0);
   Show(op->var.get());
@@ -287,6 +293,7 @@ void TIRPrinter::VisitExpr_(const ReduceNode* op) {
     os_ << "], value_index=" << op->value_index;
   }
   os_ << ", axis=[";
+  for (const IterVar& axis : op->axis) Show(axis->var.get());
   for (size_t i = 0; i < op->axis.size(); ++i) {
     os_ << (i != 0 ? ", " : "") << NameOf(op->axis[i]->var.get());
   }
@@ -304,7 +311,10 @@ void TIRPrinter::VisitExpr_(const ReduceNode* op) {
 }
 
 void TIRPrinter::Print(const CommReducerNode* combiner) {
-  os_ << (script_ != nullptr ? "T.comm_reducer(lambda " : "comm_reducer(lambda ");
+  os_ << (IsFull() ? "T.comm_reducer(lambda " : "comm_reducer(lambda ");
+  for (const Array<Var>& side : {combiner->lhs, combiner->rhs}) {
+    for (const Var& var : side) Show(var.get());
+  }
   for (size_t i = 0; i < combiner->lhs.size(); ++i) os_ << NameOf(combiner->lhs[i].get()) << ", ";
   for (size_t i = 0; i < combiner->rhs.size(); ++i) {
     os_ << (i != 0 ? ", " : "") << NameOf(combiner->rhs[i].get());
@@ -319,9 +329,7 @@ void TIRPrinter::Print(const CommReducerNode* combiner) {
 void TIRPrinter::PrintThread(const IterVarNode* iv) {
   os_ << "T.iter_var(" << NameOf(iv->var.get()) << ", ";
   if (iv->dom.defined()) {
-    os_ << "T.Range(";
-    PrintInterval(iv->dom->min, iv->dom->extent, ", ");
-    os_ << ')';
+    PrintRange(iv->dom.get());
   } else {
     os_ << "None";
   }
@@ -330,12 +338,12 @@ void TIRPrinter::PrintThread(const IterVarNode* iv) {
   DataType expected = iv->dom.defined() ? iv->dom->extent.dtype() : DataType::Int(32);
   if (iv->var->dtype != expected) os_ << ", dtype=\"" << iv->var->dtype << '"';
   os_ << ')';
-  Show(iv->var.get());
+  if (script_ != nullptr) Show(iv->var.get());
 }
 
 void TIRPrinter::Print(const IterVarNode* iv) {
-  if (script_ != nullptr) {
-    PrintThread(iv);
+  if (IsFull()) {
+    PrintPart(false, [&](TIRPrinter* printer) { printer->PrintThread(iv); });
     return;
   }
   os_ << "iter_var(" << NameOf(iv->var.get());

@@ -34,6 +34,17 @@ void TIRPrinter::PrintType(const Type& type) {
       PrintScriptText(os_, pointer->storage_scope);
     }
     os_ << ')';
+  } else if (const auto* tuple = type.as<TupleTypeNode>()) {
+    if (tuple->fields.empty()) {
+      os_ << "None";
+      return;
+    }
+    os_ << "T.Tuple(";
+    for (size_t i = 0; i < tuple->fields.size(); ++i) {
+      os_ << (i == 0 ? "" : ", ");
+      PrintType(tuple->fields[i]);
+    }
+    os_ << ')';
   } else {
     PrintScriptValue(os_, type, false);
   }
@@ -87,6 +98,12 @@ void TIRPrinter::PrintBufferArguments(const BufferNode* buffer, bool always_dtyp
 }
 
 void TIRPrinter::Print(const BufferNode* buffer) {
+  if (script_ == nullptr && ScriptScope::TakeWhole()) {
+    NameOf(buffer);
+    Declare(named_.front());
+    os_ << NameOf(buffer);
+    return;
+  }
   ScriptMark mark(os_, buffer);
   os_ << NameOf(buffer) << ": T.Buffer(";
   PrintBufferArguments(buffer, true);
@@ -164,7 +181,7 @@ void TIRPrinter::PrintReadyBuffers() {
       const BufferNode* view = script_->waiting[i];
       if (!script_->IsReady(view)) continue;
       os_ << NameOf(view) << " = T.Buffer(";
-      PrintBufferArguments(view, true);
+      PrintBufferArguments(view, false);
       os_ << ')';
       NewLine();
       ShowBuffer(view);
@@ -220,6 +237,8 @@ void TIRPrinter::FindRoot(const PrimFuncNode* func) {
 
 void TIRPrinter::Print(const PrimFuncNode* func) {
   ScriptScope scope;
+  // A function declares what it names by itself, and its parts are none.
+  ScriptScope::TakeWhole();
   ScriptMark mark(os_, func);
   script_ = std::make_unique<ScriptNames>(func);
   FindRoot(func);

@@ -168,7 +168,7 @@ def test_the_best_range_is_the_shortest():
     n = tir.Var("n")
     bounds = arith.IntGroupBounds(2, [0, 3], [], [n, n + 4])
     best = bounds.find_best_range()
-    assert int(best.min) == 2 and str(best.extent) == "n//2 - 1"
+    assert int(best.min) == 2 and str(best.extent) == "n // 2 - 1"
     exact = arith.IntGroupBounds(1, [0], [5], [9]).find_best_range()
     assert (int(exact.min), int(exact.extent)) == (5, 1)
     assert arith.IntGroupBounds(1, [0], [], []).find_best_range() is None

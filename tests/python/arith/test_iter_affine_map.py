@@ -367,12 +367,12 @@ def test_maps_are_undone_and_simplified():
     assert tvm.ir.structural_equal(arith.Analyzer().simplify(back[I]), a * 4 + c)
     assert back[J].same_as(b)
     simple = arith.iter_map_simplify([(I * 16 + J) // 16, (I * 16 + J) % 16], RANGES)
-    assert [str(index) for index in simple] == ["(i*16 + j)//16", "(i*16 + j)%16"]
+    assert [str(index) for index in simple] == ["(i * 16 + j) // 16", "(i * 16 + j) % 16"]
     whole = arith.iter_map_simplify([(I // 4) * 4 + I % 4, J // 8 % 2 + 3], RANGES)
-    assert [str(index) for index in whole] == ["i", "j//8 + 3"]
+    assert [str(index) for index in whole] == ["i", "j // 8 + 3"]
     # A predicate that no index takes as a whole is left out.
     [kept] = arith.iter_map_simplify([I * 16 + J], RANGES, I * 16 + J < 40)
-    assert str(kept) == "i*16 + j"
+    assert str(kept) == "i * 16 + j"
     assert arith.iter_map_simplify([I * J], RANGES)[0].a.same_as(I)
     with pytest.raises(ValueError, match="none of nocheck, surjective, bijective"):
         arith.detect_iter_map([I], RANGES, True, "loose")

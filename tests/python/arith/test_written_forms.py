@@ -69,6 +69,98 @@ def test_rewriting_keeps_the_order_of_terms(before, expected):
     check_values(before, tvm.arith.Analyzer().simplify(before))
 
 
+@pytest.mark.parametrize(
+    "before, expected",
+    [
+        (tir.min(X, Y) - X, tir.min(0, Y - X)),
+        (tir.max(X, Y) - X, tir.max(0, Y - X)),
+        (X - tir.min(X, Y), tir.max(0, X - Y)),
+        (X - tir.max(X + Y, 0), tir.min(0 - Y, X)),
+        (tir.min(Z, X + Y) - X, tir.min(Z - X, Y)),
+        (tir.max(2 - X * 4, 0) + X * 4, tir.max(X * 4, 2)),
+        (fld(tir.min(X, Y * 4), 2), tir.min(fld(X, 2), Y * 2)),
+        (tir.min(3 - X, 2), 3 - tir.max(X, 1)),
+        (tir.max(10 - X, 5), 10 - tir.min(X, 5)),
+        (tir.min(X * (-2), 4), tir.max(X, -2) * (-2)),
+        (tir.max(fld(X, 10), fld(Y, 10)), fld(tir.max(X, Y), 10)),
+        (tir.min(fld(X, -10), fld(Y, -10)), fld(tir.max(X, Y), -10)),
+        (tir.min(tir.min(X, Y), tir.min(Z, Y)), tir.min(tir.min(X, Z), Y)),
+        (fld(flm(X, 2) + 7, 2) + fld(X, 2), fld(X + 7, 2)),
+        (fld(X + 10, 3) - fld(X, 3), fld(flm(X, 3) + 10, 3)),
+        (fld(X + 4, 3) - fld(X + 5, 3), fld(flm(X + 2, 3) + (-1), 3)),
+        ((X - Y) * (-2), (Y - X) * 2),
+        (flm(X * 9600, 6400), flm(X * 3200, 6400)),
+        (X - tdiv(X, 3) * 3, tmod(X, 3)),
+        (tdiv(X, 3) * 3 - X, 0 - tmod(X, 3)),
+        (tdiv(X, 2) < 3, X < 6),
+        (tir.LT(tdiv(X, 2), -1), tir.LT(X, -3)),
+        (tir.LT(2, tdiv(X, 2)), tir.LT(5, X)),
+        (tir.LT(-2, tdiv(X, 2)), tir.LT(-4, X)),
+        (tir.LT(tdiv(X, 4) * 4, X), tir.LT(0, tmod(X, 4))),
+        (tir.LT(tdiv(X + 2, 4) * 4, X - Y), tir.LT(Y, tmod(X + 2, 4) + (-2))),
+        (tdiv(X, 6) * 6 + tmod(tdiv(X, 3), 2) * 3 + tmod(X, 3), X),
+    ],
+)
+def test_rules_keep_operands_where_they_were(before, expected):
+    after = tvm.arith.Analyzer().rewrite_simplify(before)
+    tvm.ir.assert_structural_equal(after, expected)
+    check_values(before, after)
+
+
+@pytest.mark.parametrize(
+    "before, expected",
+    [
+        (tdiv(tdiv(X, 2) + 1, 3), tdiv(X + 2, 6)),
+        (tdiv(X * 4 + Y, 2), X * 2 + tdiv(Y, 2)),
+        (tdiv(tir.max(X * 6, Y), 2), tir.max(X * 3, tdiv(Y, 2))),
+        (tmod(X * 10 + Y, -2), tmod(Y, 2)),
+        (tdiv(X + Y, X), tdiv(Y, X) + 1),
+        (tdiv(X * Z + Y, Z), X + tdiv(Y, Z)),
+        (fld(X * Z + Y, Z), X + fld(Y, Z)),
+        (tdiv(X * Y, Y), X),
+    ],
+)
+def test_quotients_towards_zero_stay_such(before, expected):
+    analyzer = tvm.arith.Analyzer()
+    with analyzer.constraint_scope(tir.all(X >= 0, Y >= 0, Z >= 0)):
+        after = analyzer.rewrite_simplify(before)
+        tvm.ir.assert_structural_equal(after, expected)
+        analyzer.simplify(before)
+    for point in itertools.product((1, 2, 5, 13), repeat=3):
+        assert value(before, *point) == value(after, *point), (before, after, point)
+
+
+def test_quotients_of_negative_lanes_are_left_alone():
+    lanes = tdiv(tir.Ramp(X, 4, 4), tir.Broadcast(2, 4))
+    analyzer = tvm.arith.Analyzer()
+    tvm.ir.assert_structural_equal(analyzer.rewrite_simplify(lanes), lanes)
+    with analyzer.constraint_scope(X >= 0):
+        # -1 / 2 and 3 / 2 are 0 and 1, two steps apart for numbers above zero alone.
+        after = analyzer.rewrite_simplify(lanes)
+    assert isinstance(after, tir.Ramp)
+
+
+def test_canonical_sums_add_before_they_subtract():
+    analyzer = tvm.arith.Analyzer()
+    after = analyzer.canonical_simplify(Y + X * 3 - X * 5 + 1 + Y)
+    tvm.ir.assert_structural_equal(after, Y * 2 + 1 - X * 2)
+    assert str(analyzer.simplify(Y + X * 3 - X * 5 + 1 + Y)) == "y * 2 - x * 2 + 1"
+
+
+def test_bounds_of_quotients_and_shifts():
+    analyzer = tvm.arith.Analyzer()
+    for var, low, high in [(X, -9, 4), (Y, -2, 1), (Z, 0, 3)]:
+        analyzer.update(var, tvm.arith.ConstIntBound(low, high))
+    for expr, low, high in [
+        (fld(X, Y), -9, 9),
+        (tdiv(X, Y), -9, 9),
+        (tdiv(X, Z), -9, 4),
+        (tir.shift_left(tir.const(1, "int32"), Z), 1, 8),
+    ]:
+        bound = analyzer.const_int_bound(expr)
+        assert (bound.min_value, bound.max_value) == (low, high), expr
+
+
 def test_choices_of_conditions_are_conditions():
     simplify = tvm.arith.Analyzer().simplify
     true, false = tir.const(True, "bool"), tir.const(False, "bool")

@@ -215,7 +215,7 @@ def test_a_macro_may_be_a_method():
         loader.load(A, 2.0)
         T.evaluate(T.if_then_else(A[0] < 1.0, A[1], A[2], dtype="float32"))
 
-    assert str(main.body.seq[0].value) == "A[3]*2.0"
+    assert str(main.body.seq[0].value) == "A[3] * T.float32(2.0)"
     with pytest.raises(DiagnosticError, match="T.exp gives float32 here, not float64"):
 
         @T.prim_func

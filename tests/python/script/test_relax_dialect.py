@@ -250,7 +250,7 @@ def test_a_module_of_tensor_and_registered_functions_runs():
         (lambda n, c: (c, n), "T.index_map(lambda n, c: [c, n])"),
         (
             lambda n, c: (n, c // 3, c % 3),
-            "T.index_map(lambda n, c: [n, c//T.int64(3), c%T.int64(3)])",
+            "T.index_map(lambda n, c: [n, c // T.int64(3), c % T.int64(3)])",
         ),
     ],
 )

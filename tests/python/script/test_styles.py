@@ -72,8 +72,8 @@ def test_parts_of_tensor_programs_declare_variables_and_buffers():
     assert (i + 1).script(verbose_expr=True) == "i = T.int32()\ni + 1"
     store = tir.BufferStore(A, tir.const(1, "float16"), [i])
     assert store.script(verbose_expr=True).splitlines() == [
-        "i = T.int32()",
         'A = T.Buffer((4,), "float16")',
+        "i = T.int32()",
         "A[i] = T.float16(1.0)",
     ]
     loop = tir.For(j, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(j))

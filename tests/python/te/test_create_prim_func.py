@@ -38,7 +38,7 @@ def test_a_reduction_is_one_block_with_an_init():
         "            T.writes(matmul[v_i, v_j])",
         "            with T.init():",
         "                matmul[v_i, v_j] = T.float32(0.0)",
-        "            matmul[v_i, v_j] = matmul[v_i, v_j] + A[v_i, v_k]*B[v_k, v_j]",
+        "            matmul[v_i, v_j] = matmul[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]",
     ]
 
 

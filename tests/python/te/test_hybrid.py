@@ -522,7 +522,7 @@ def test_the_body_is_a_program_over_tensors():
     assert store.producer == op.outputs[0]
     assert store.indices[0].same_as(loop.loop_var)
     assert str(store).startswith("out[i] = ")
-    assert 'T.ProducerRealize(total[0:1], True, "local")' in str(realize)
+    assert 'T.ProducerRealize(total[0:1], T.bool(True), "local")' in str(realize)
 
 
 def test_an_assertion_of_a_program_is_checked():
@@ -592,7 +592,7 @@ def test_stores_to_tensors_are_nodes_like_others():
     assert seen.count(tir.Var) == 2
     assert seen[-2:] == [tir.ProducerStore, tir.ProducerRealize]
     moved = tir.stmt_functor.substitute(realize, {i: tir.const(3)})
-    assert str(moved.body) == "a[3, j] = a[3, j] + 1.0"
+    assert str(moved.body) == "a[3, j] = a[3, j] + T.float32(1.0)"
     with pytest.raises(ValueError, match="a has 2 axes but got 1 indices"):
         tir.ProducerStore(a, 1.0, [i])
     with pytest.raises(TypeError, match="a takes float32, got i of int32"):

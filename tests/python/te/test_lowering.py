@@ -38,9 +38,9 @@ def test_unscheduled_reduction_initialises_inside_the_spatial_loops():
         """
         for i in range(128):
             for j in range(96):
-                C[i, j] = 0.0
+                C[i, j] = T.float32(0.0)
                 for k in range(64):
-                    C[i, j] = C[i, j] + A[i, k]*B[k, j]
+                    C[i, j] = C[i, j] + A[i, k] * B[k, j]
         """,
     )
 
@@ -64,12 +64,12 @@ def test_register_tile_is_initialised_by_loops_of_the_same_kinds():
         for i.outer.j.outer.fused in T.parallel(384):
             for i.inner.init in T.unroll(4):
                 for j.inner.init in T.vectorized(8):
-                    C[i.outer.j.outer.fused//12*4 + i.inner.init, i.outer.j.outer.fused%12*8 + j.inner.init] = 0.0
+                    C[i.outer.j.outer.fused // 12 * 4 + i.inner.init, i.outer.j.outer.fused % 12 * 8 + j.inner.init] = T.float32(0.0)
             for k.outer in range(4):
                 for k.inner in range(16):
                     for i.inner in T.unroll(4):
                         for j.inner in T.vectorized(8):
-                            C[i.outer.j.outer.fused//12*4 + i.inner, i.outer.j.outer.fused%12*8 + j.inner] = C[i.outer.j.outer.fused//12*4 + i.inner, i.outer.j.outer.fused%12*8 + j.inner] + A[i.outer.j.outer.fused//12*4 + i.inner, k.outer*16 + k.inner]*B[k.outer*16 + k.inner, i.outer.j.outer.fused%12*8 + j.inner]
+                            C[i.outer.j.outer.fused // 12 * 4 + i.inner, i.outer.j.outer.fused % 12 * 8 + j.inner] = C[i.outer.j.outer.fused // 12 * 4 + i.inner, i.outer.j.outer.fused % 12 * 8 + j.inner] + A[i.outer.j.outer.fused // 12 * 4 + i.inner, k.outer * 16 + k.inner] * B[k.outer * 16 + k.inner, i.outer.j.outer.fused % 12 * 8 + j.inner]
         """,  # noqa: E501
     )
 
@@ -87,12 +87,12 @@ def test_init_covers_spatial_loops_between_reduction_loops():
         """
         for i.init in range(8):
             for j.init in range(8):
-                C[i.init, j.init] = 0.0
+                C[i.init, j.init] = T.float32(0.0)
         for k.outer in range(2):
             for i in range(8):
                 for k.inner in range(4):
                     for j in range(8):
-                        C[i, j] = C[i, j] + A[i, k.outer*4 + k.inner]*B[k.outer*4 + k.inner, j]
+                        C[i, j] = C[i, j] + A[i, k.outer * 4 + k.inner] * B[k.outer * 4 + k.inner, j]
         """,
     )
 
@@ -124,8 +124,8 @@ def test_inexact_split_is_guarded_and_exact_one_is_not():
         """
         for i.outer in range(3):
             for i.inner in range(4):
-                if T.likely(i.outer*4 + i.inner < 10):
-                    B[i.outer*4 + i.inner] = A[i.outer*4 + i.inner] + 1.0
+                if T.likely(i.outer * 4 + i.inner < 10):
+                    B[i.outer * 4 + i.inner] = A[i.outer * 4 + i.inner] + T.float32(1.0)
         """,
     )
     for how in ({"factor": 2}, {"nparts": 5}):
@@ -137,7 +137,7 @@ def test_inexact_split_is_guarded_and_exact_one_is_not():
             """
             for i.outer in range(5):
                 for i.inner in range(2):
-                    B[i.outer*2 + i.inner] = A[i.outer*2 + i.inner] + 1.0
+                    B[i.outer * 2 + i.inner] = A[i.outer * 2 + i.inner] + T.float32(1.0)
             """,
         )
 
@@ -155,11 +155,11 @@ def test_attached_producer_computes_the_region_of_one_trip():
         [A, C],
         """
         for i.outer in range(4):
-            T.realize(B[i.outer*4:i.outer*4 + 6], "local")
+            T.realize(B[i.outer * 4:i.outer * 4 + 6], "local")
             for i in range(6):
-                B[i + i.outer*4] = A[i + i.outer*4]*2.0
+                B[i + i.outer * 4] = A[i + i.outer * 4] * T.float32(2.0)
             for i.inner in range(4):
-                C[i.outer*4 + i.inner] = B[i.outer*4 + i.inner] + B[i.outer*4 + i.inner + 2]
+                C[i.outer * 4 + i.inner] = B[i.outer * 4 + i.inner] + B[i.outer * 4 + i.inner + 2]
         """,
     )
 
@@ -175,7 +175,7 @@ def test_loops_of_one_trip_vanish_but_keep_their_pragma():
         """
         T.attr(iter_var(i), "pragma_auto_unroll_max_step", 16)
         for j in range(8):
-            B[0, j] = A[0, j] + 1.0
+            B[0, j] = A[0, j] + T.float32(1.0)
         """,
     )
 
@@ -191,7 +191,7 @@ def test_inlined_stage_has_no_buffer():
         [A, C],
         """
         for i in range(8):
-            C[i] = (A[i] + 1.0)*2.0
+            C[i] = (A[i] + T.float32(1.0)) * T.float32(2.0)
         """,
     )
 
@@ -211,11 +211,11 @@ def test_joint_reduction_computes_all_values_before_it_stores_one():
         [A, S, P],
         """
         for i in range(4):
-            R.v0[i] = 0.0
-            R.v1[i] = 1.0
+            R.v0[i] = T.float32(0.0)
+            R.v1[i] = T.float32(1.0)
             for k in range(8):
                 R.v0.new: T.float32 = R.v0[i] + A[i, k]
-                R.v1.new: T.float32 = R.v1[i]*A[i, k]
+                R.v1.new: T.float32 = R.v1[i] * A[i, k]
                 R.v0[i] = R.v0.new
                 R.v1[i] = R.v1.new
         """,
@@ -232,7 +232,7 @@ def test_thread_bound_loops_become_launch_attributes():
     body = text(s, [A, B])
     assert '"thread_extent", 4' in body
     assert '"thread_extent", 16' in body
-    assert "blockIdx.x*16 + threadIdx.x" in body
+    assert "blockIdx.x * 16 + threadIdx.x" in body
 
 
 def test_loop_bound_to_a_thread_of_other_extent_is_refused():
@@ -388,7 +388,7 @@ def test_a_constant_factor_of_an_unknown_extent_stays_constant():
     outer, inner = s[B].split(B.op.axis[0], factor=4)
     s[B].parallel(outer)
     s[B].vectorize(inner)
-    assert "A[T.Ramp(i_outer*4, 1, 4)]" in str(tvm.lower(s, [A, B]))
+    assert "A[T.Ramp(i_outer * 4, 1, 4)]" in str(tvm.lower(s, [A, B]))
     function = tvm.build(s, [A, B], "llvm")
     # Shorter than the factor, a multiple of it, and neither.
     for size in (1, 3, 8, 13):

@@ -73,7 +73,7 @@ def test_group_moves_its_members_together():
     group.compute_at(s[D], outer)
     body = text(s, [A, D])
     assert body.index("for i_outer") < body.index("B[") < body.index("C[")
-    assert "T.realize(B[i_outer*4:i_outer*4 + 4, 0:16]" in body
+    assert "T.realize(B[i_outer * 4:i_outer * 4 + 4, 0:16]" in body
     check(s, [A], D, chain_reference)
 
 
@@ -130,7 +130,7 @@ def test_storage_align_pads_strides_only(factor, offset):
     s[B].compute_inline()
     check(s, [A], D, chain_reference)
     stride = 10 + (factor + offset - 10 % factor) % factor
-    assert f"*{stride}" in text(s, [A, D], simple=False)
+    assert f"* {stride}" in text(s, [A, D], simple=False)
 
 
 def test_double_buffer_keeps_numbers():

@@ -171,7 +171,7 @@ def test_feature_extraction_reads_an_inlined_constant_matrix_as_one():
     s = te.create_schedule(C.op)
     s[M].compute_inline()
     n = s.normalize_for_feature_extraction()
-    assert str(n[C].op.body[0]) == "A[i]*1.0"
+    assert str(n[C].op.body[0]) == "A[i] * T.float32(1.0)"
 
 
 def refuse(primitive, message):

@@ -330,7 +330,7 @@ def test_what_a_tensorized_stage_covers_can_be_asked(n, rows):
     s = s.normalize()
     outputs, inputs = te.InferTensorizeRegion(s[C], te.schedule.InferBound(s))
     (row,) = C.op.axis
-    assert (str(outputs[row].min), int(outputs[row].extent)) == (f"{i.var.name}*{rows}", rows)
+    assert (str(outputs[row].min), int(outputs[row].extent)) == (f"{i.var.name} * {rows}", rows)
     assert [int(r.extent) for r in inputs[A]] == [rows, 24]
     assert [int(r.extent) for r in inputs[B]] == [24]
     (body,) = te.MatchTensorizeBody(s[C], outputs, inputs, intrin)

@@ -176,7 +176,11 @@ def test_an_init_becomes_a_test_for_the_first_trip_of_the_reduction():
     text = after(tir.transform.LowerInitBlock(), func)
     assert "T.init" in str(func)
     assert "T.init" not in text
-    assert text.index("if vk == 0:") < text.index("S[0] = 0.0") < text.index("S[0] = S[0] + A[vk]")
+    assert (
+        text.index("if vk == 0:")
+        < text.index("S[0] = T.float32(0.0)")
+        < text.index("S[0] = S[0] + A[vk]")
+    )
     with pytest.raises(ValueError, match="still has an init; run LowerInitBlock before"):
         after(tir.transform.ConvertBlocksToOpaque(), func)
     values = floats(8)

@@ -64,6 +64,6 @@ def test_layouts_of_other_axes_have_no_map(source, target):
 def test_symbolic_extents_stay_expressions():
     n = tir.Var("n")
     shape = tir.bijective_layout("NC", "NC4c").forward_shape([1, n])
-    assert str(shape[1]) == "(n + 3)//4"
+    assert str(shape[1]) == "(n + 3) // 4"
     with pytest.raises(ValueError, match="has 2 axes, here are 1 values"):
         tir.bijective_layout("NC", "NC4c").forward_shape([n])

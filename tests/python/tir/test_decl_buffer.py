@@ -150,7 +150,7 @@ def test_strides_of_repeated_axes_follow_from_constant_extents():
 
 def test_the_offset_of_an_element_has_one_index_for_each_flat_axis():
     i, j = te.var("i"), te.var("j")
-    assert [str(v) for v in tir.decl_buffer((4, 5)).offset_of([i, j])] == ["i*5 + j"]
+    assert [str(v) for v in tir.decl_buffer((4, 5)).offset_of([i, j])] == ["i * 5 + j"]
     cut = tir.decl_buffer((4, 5), axis_separators=[1])
     assert [str(v) for v in cut.offset_of([i, j])] == ["i", "j"]
     with pytest.raises(ValueError, match="has 2 axes, got 1 indices"):

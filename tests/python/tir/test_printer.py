@@ -31,13 +31,13 @@ def test_scope_that_ends_early_is_indented_and_the_last_is_not():
     first = tir.LetStmt(x, 3, tir.BufferStore(b, x, [0]))
     last = tir.LetStmt(y, 4, tir.BufferStore(b, y, [1]))
     assert str(tir.SeqStmt([first, last])) == (
-        "with T.let(x, 3):\n    B[0] = x\nx_1: T.int32 = 4\nB[1] = x_1"
+        "with T.LetStmt(3) as x:\n    B[0] = x\nx_1: T.int32 = 4\nB[1] = x_1"
     )
 
 
 def test_constants_show_their_type_when_it_is_not_the_common_one():
     assert str(tir.Var("i", "int64") + 1) == "i + T.int64(1)"
-    assert str(tir.Var("x") + 0.1) == 'T.Cast("float32", x) + 0.1'
+    assert str(tir.Var("x") + 0.1) == 'T.Cast("float32", x) + T.float32(0.1)'
     assert str(tir.Var("x", "float64") + 0.1) == "x + T.float64(0.1)"
     assert str(tir.max(tir.Var("x", "float32"), tir.infinity("float32"))) == (
         'T.max(x, T.float32("inf"))'

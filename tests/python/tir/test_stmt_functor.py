@@ -21,7 +21,7 @@ def test_post_order_visits_shared_nodes_once_and_leaves_first():
     shared = i + 1
     seen = []
     stmt_functor.post_order_visit(shared * shared, lambda node: seen.append(str(node)))
-    assert seen == ["i", "1", "i + 1", "(i + 1)*(i + 1)"]
+    assert seen == ["i", "1", "i + 1", "(i + 1) * (i + 1)"]
 
 
 def test_pre_order_stops_where_told():

@@ -33,7 +33,7 @@ def test_what_the_loop_reads_is_fetched_trips_ahead(request_):
     s, args = column_sums(request_)
     func = tvm.driver.form_irmodule(s, args)["main"]
     text = str(apply(transform.InjectPrefetch(), func))
-    assert "T.prefetch(A[k + 4:k + 4 + 1, 0:16])" in text
+    assert "T.prefetch(A, [T.Range(k + 4, k + 4 + 1), T.Range(0, 16)])" in text
     assert "prefetch_scope" not in text
     assert "pragma_prefetch" not in text
 
@@ -94,7 +94,7 @@ def test_places_in_blocks_are_not_taken_apart():
     s[B].reorder(outer, inner, B.op.axis[0])
     s[B].prefetch(W, inner, 4)
     text = str(tvm.lower(s, [A, W, B], simple_mode=True))
-    assert "T.prefetch(T.address_of(W_1[k_outer*128 + k_inner*16 + 64])" in text
+    assert "T.prefetch(T.address_of(W_1[k_outer * 128 + k_inner * 16 + 64])" in text
     values, weight, result = floats(64), floats(8, 8, 16), tvm.nd.empty((16,))
     tvm.build(s, [A, W, B], target="llvm")(tvm.nd.array(values), tvm.nd.array(weight), result)
     expected = values @ weight.reshape(64, 16)

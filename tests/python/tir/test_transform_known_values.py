@@ -146,6 +146,138 @@ def test_assumptions_hold_after_them_and_no_further():
     assert isinstance(body[1], tir.IfThenElse)
 
 
+def known_conditions(func):
+    """How many tests of conditions are left where what is known decides them."""
+    body = run("Simplify", func, propagate_knowns_to_prove_conditional=True).body
+    left = []
+    tir.stmt_functor.post_order_visit(
+        body, lambda node: left.append(node) if isinstance(node, tir.IfThenElse) else None
+    )
+    return len(left)
+
+
+def test_what_loops_store_is_known_behind_them():
+    @T.prim_func
+    def stored(A: T.Buffer((4, 4), "int32"), B: T.Buffer((16,), "int32")):
+        for i, j in T.grid(4, 4):
+            A[i, j] = i * 4 + j
+        for i in range(16):
+            if A[i // 4, i % 4] == i:
+                B[i] = 1
+
+    @T.prim_func
+    def assumed(A: T.Buffer((16,), "int32")):
+        for i in range(16):
+            T.evaluate(T.assume(14 <= i or A[i] == 0))
+        for i in range(14):
+            if A[i] == 0:
+                A[i] = 41
+
+    @T.prim_func
+    def changed_as_it_goes(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = 0
+        for i in range(16):
+            if A[i] == 0:
+                A[i] = 42
+            if A[i] == 42:
+                B[i] = 1
+
+    @T.prim_func
+    def one_element_differs(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for io, ii in T.grid(4, 4):
+            A[io * 4 + ii] = 7
+        A[3] = 8
+        for i in range(4, 16):
+            if A[i] == 7:
+                B[i] = 0
+        if A[3] == 8:
+            B[3] = 9
+
+    for func in (stored, assumed, changed_as_it_goes, one_element_differs):
+        assert known_conditions(func) == 0, func
+
+
+def test_what_other_trips_may_change_is_not_known():
+    @T.prim_func
+    def overlapping(A: T.Buffer((17,), "int32"), B: T.Buffer((17,), "int32")):
+        for i in range(16):
+            A[i] = 0
+        for i in range(16):
+            A[i + 1] = A[i] + 1
+        for i in range(16):
+            if A[i] == 0:
+                B[i] = 1
+
+    @T.prim_func
+    def one_element(A: T.Buffer((16,), "int32"), n: T.int32):
+        for i in range(16):
+            A[0] = i
+        for i in range(n):
+            A[i] = 3
+        if A[0] == 3:
+            A[1] = 4
+
+    @T.prim_func
+    def excepted(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = 7
+        A[3] = 8
+        for i in range(16):
+            if A[i] == 7:
+                B[i] = 0
+
+    @T.prim_func
+    def some_trips(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32):
+        for i in range(16):
+            if i < n:
+                A[i] = 0
+        for i in range(16):
+            if A[i] == 0:
+                B[i] = 1
+
+    for func, left in ((overlapping, 1), (one_element, 1), (excepted, 1), (some_trips, 2)):
+        assert known_conditions(func) == left, func
+
+
+def test_elements_that_loops_stored_take_the_place_of_loads():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = 0
+        for i in range(8):
+            A[i] = i + 1
+        for i in range(8, 16):
+            B[i] = A[i]
+        for i in range(8):
+            B[i] = A[7 - i]
+
+    @T.prim_func
+    def expected(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = 0
+        for i in range(8):
+            A[i] = i + 1
+        for i in range(8, 16):
+            B[i] = 0
+        for i in range(8):
+            B[i] = 8 - i
+
+    same(run("Simplify", func, propagate_knowns_to_simplify_expressions=True), expected)
+
+
+def test_simplify_drops_what_other_conditions_imply_when_it_distributes():
+    @T.prim_func
+    def func(A: T.Buffer((1,), "bool"), i: T.int32, j: T.int32):
+        A[0] = (i == 0 and j == 10) or (i == 0 and j == 30)
+
+    @T.prim_func
+    def expected(A: T.Buffer((1,), "bool"), i: T.int32, j: T.int32):
+        A[0] = i == 0 and (j == 10 or j == 30)
+
+    same(run("Simplify", func, convert_boolean_to_and_of_ors=True), expected)
+
+
 def test_simplify_distributes_on_request():
     @T.prim_func
     def func(A: T.Buffer((3,), "bool")):

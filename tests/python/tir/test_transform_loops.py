@@ -31,9 +31,9 @@ def store_loop(extent, kind, pragma=None):
 
 def test_marked_loop_is_written_out():
     assert lines(apply(transform.UnrollLoop(), store_loop(3, UNROLLED))) == [
-        "B[0] = 1.0",
-        "B[1] = 1.0",
-        "B[2] = 1.0",
+        "B[0] = T.float32(1.0)",
+        "B[1] = T.float32(1.0)",
+        "B[2] = T.float32(1.0)",
     ]
 
 
@@ -107,9 +107,9 @@ def test_constant_loop_is_partitioned_only_when_asked():
     assert lines(partition(func)) == [
         "for o in range(2):",
         "    for i in range(8):",
-        "        B[o*8 + i] = A[o*8 + i] + 1.0",
+        "        B[o * 8 + i] = A[o * 8 + i] + T.float32(1.0)",
         "for i_1 in range(5):",
-        "    B[i_1 + 16] = A[i_1 + 16] + 1.0",
+        "    B[i_1 + 16] = A[i_1 + 16] + T.float32(1.0)",
     ]
 
 
@@ -117,7 +117,7 @@ def test_loop_of_unknown_extent_is_partitioned():
     n = tir.SizeVar("n")
     text = str(partition(guarded_copy(n, 8), constant=False).body)
     main = text[: text.index("T.likely")] if "T.likely" in text else text
-    assert "for i in range(8):\n        B[o*8 + i] = A[o*8 + i] + 1.0" in main
+    assert "for i in range(8):\n        B[o * 8 + i] = A[o * 8 + i] + T.float32(1.0)" in main
 
 
 @pytest.mark.parametrize(("n", "factor"), [(21, 8), (16, 8), (5, 8), (1, 1), (23, 5)])
@@ -173,7 +173,12 @@ def test_a_hinted_loop_is_split_at_conditions_that_are_not_marked_likely(hinted)
     if not hinted:
         assert sum("if_then_else" in line for line in text) == 1
         return
-    assert text == ["P[0] = 0.0", "for i in range(8):", "    P[i + 1] = A[i]", "P[9] = 0.0"]
+    assert text == [
+        "P[0] = T.float32(0.0)",
+        "for i in range(8):",
+        "    P[i + 1] = A[i]",
+        "P[9] = T.float32(0.0)",
+    ]
     values, result = np.arange(8, dtype="float32"), tvm.nd.empty((10,))
     tvm.build(s, args)(tvm.nd.array(values), result)
     np.testing.assert_array_equal(result.numpy(), np.pad(values, 1))
@@ -211,7 +216,7 @@ def test_simplify_uses_loop_bounds_and_branches():
 def test_simplify_drops_loops_of_one_trip():
     b = tir.decl_buffer((64,), name="B")
     body = loop(1, lambda i: tir.BufferStore(b, 1.0, [i + 3]))
-    assert lines(apply(transform.Simplify(), tir.PrimFunc([b], body))) == ["B[3] = 1.0"]
+    assert lines(apply(transform.Simplify(), tir.PrimFunc([b], body))) == ["B[3] = T.float32(1.0)"]
 
 
 def test_no_ops_disappear():
@@ -228,8 +233,8 @@ def test_no_ops_disappear():
         ]
     )
     assert lines(apply(transform.RemoveNoOp(), tir.PrimFunc([b, n], body))) == [
-        "B[0] = 1.0",
-        "B[1] = 2.0",
+        "B[0] = T.float32(1.0)",
+        "B[1] = T.float32(2.0)",
     ]
 
 
@@ -243,10 +248,10 @@ def test_memory_that_nobody_reads_is_not_written(read):
     func = tir.PrimFunc([a, b], body)
     # A program that is lowered without one of its results is shown with it.
     text = str(apply(transform.RemoveNoOp(), func).body)
-    assert "T[i] = A[i]*2.0" in text and "T.allocate" in text
+    assert "T[i] = A[i] * T.float32(2.0)" in text and "T.allocate" in text
     with tvm.transform.PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
         text = str(apply(transform.RemoveNoOp(), func).body)
-    assert ("T[i] = A[i]*2.0" in text) is read
+    assert ("T[i] = A[i] * T.float32(2.0)" in text) is read
     assert ("T.allocate" in text) is read
 
 
@@ -255,7 +260,7 @@ def test_memory_that_a_call_gets_is_written():
     call = tir.Evaluate(tir.call_extern("int32", "use", t.data))
     body = tir.SeqStmt([tir.BufferStore(t, 1.0, [0]), call])
     func = tir.PrimFunc([], tir.Allocate(t.data, "float32", [8], True, body))
-    assert "T[0] = 1.0" in str(apply(transform.RemoveNoOp(), func).body)
+    assert "T[0] = T.float32(1.0)" in str(apply(transform.RemoveNoOp(), func).body)
 
 
 def test_call_with_effects_is_no_no_op():
@@ -270,7 +275,10 @@ def test_assertions_are_dropped():
     checked = tir.For(i, 0, 8, SERIAL, tir.AssertStmt(i < 8, tir.StringImm("too far"), store))
     func = tir.PrimFunc([b], checked)
     assert "assert i < 8" in str(func)
-    assert lines(apply(transform.SkipAssert(), func)) == ["for i in range(8):", "    B[i] = 1.0"]
+    assert lines(apply(transform.SkipAssert(), func)) == [
+        "for i in range(8):",
+        "    B[i] = T.float32(1.0)",
+    ]
 
 
 def test_empty_branch_is_turned_round():
@@ -282,7 +290,7 @@ def test_empty_branch_is_turned_round():
 def test_select_with_a_load_becomes_a_branch_unless_disabled():
     a, b, n = tir.decl_buffer((4,), name="A"), tir.decl_buffer((4,), name="B"), tir.Var("n")
     func = tir.PrimFunc([a, b, n], tir.BufferStore(b, tir.Select(n < 3, a[n], 0.0), [0]))
-    assert "T.if_then_else(n < 3, A[n], 0.0)" in str(
+    assert "T.if_then_else(n < 3, A[n], T.float32(0.0))" in str(
         apply(transform.RewriteUnsafeSelect(), func).body
     )
     kept = with_config({"tir.disable_select_rewriting": True}, transform.RewriteUnsafeSelect, func)

@@ -27,7 +27,7 @@ def wide_loop(extent, index, size):
 
 def test_a_loop_that_fits_becomes_narrow():
     func = apply(transform.NarrowDataType(32), wide_loop(10, lambda i: i * 3 + 1, 40))
-    assert lines(func) == ["for i in range(10):", "    B[i*3 + 1] = A[i]"]
+    assert lines(func) == ["for i in range(10):", "    B[i * 3 + 1] = A[i]"]
     assert func.body.loop_var.dtype == "int32"
 
 
@@ -41,10 +41,10 @@ def test_the_variables_of_an_index_that_does_not_fit_stay_wide():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (lambda i: (i * 3 + 1).astype("float32"), 'T.Cast("float32", i*3 + 1)'),
+        (lambda i: (i * 3 + 1).astype("float32"), 'T.Cast("float32", i * 3 + 1)'),
         (
             lambda i: (i * 3).astype("int8").astype("float32"),
-            'T.Cast("float32", T.Cast("int8", i*3))',
+            'T.Cast("float32", T.Cast("int8", i * 3))',
         ),
         (
             lambda i: tir.max(i - 4, 0).astype("int32").astype("float32"),
@@ -53,7 +53,7 @@ def test_the_variables_of_an_index_that_does_not_fit_stay_wide():
         # Two to the fortieth does not fit.
         (
             lambda i: (i * (1 << 40)).astype("float32"),
-            'T.Cast("float32", i*T.int64(1099511627776))',
+            'T.Cast("float32", i * T.int64(1099511627776))',
         ),
     ],
 )

@@ -36,7 +36,7 @@ def test_common_expressions_are_named_where_all_uses_see_them():
         body, lambda node: lets.append(node) if isinstance(node, tir.LetStmt) else None
     )
     # What only the branch computes is named in the branch.
-    assert [str(let.value) for let in lets] == ["x*y + 1"]
+    assert [str(let.value) for let in lets] == ["x * y + 1"]
     assert isinstance(body, tir.SeqStmt)
 
 

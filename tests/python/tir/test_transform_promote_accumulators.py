@@ -28,9 +28,9 @@ def test_sum_starts_from_the_store_before_and_ends_in_one_store():
     assert lines(apply(Promote(), func)) == [
         "for i in range(4):",
         '    C_acc = T.allocate([1], "float32", "local")',
-        "    C_acc[0] = 0.0",
+        "    C_acc[0] = T.float32(0.0)",
         "    for k in range(8):",
-        "        C_acc[0] = C_acc[0] + A[i*8 + k]",
+        "        C_acc[0] = C_acc[0] + A[i * 8 + k]",
         "    C[i] = C_acc[0]",
     ]
 

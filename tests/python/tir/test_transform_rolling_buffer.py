@@ -51,7 +51,7 @@ def test_rows_are_kept_between_tiles():
     text = run(s, A, C)
     # Six rows of all tiles of a row, of which four are new each time.
     assert 'T.allocate([120], "float32"' in text
-    assert all("%6" in line for line in stores_of(text))
+    assert all("% 6" in line for line in stores_of(text))
 
 
 def test_passes_may_simplify_behind_it():

@@ -17,7 +17,7 @@ def test_parameters_flatten_row_major():
     a, b = tir.decl_buffer((4, 8), name="A"), tir.decl_buffer((8, 4), name="B")
     body = loop(4, lambda i: loop(8, lambda j: tir.BufferStore(b, a[i, j], [j, i]), name="j"))
     assert lines(apply(transform.StorageFlatten(), tir.PrimFunc([a, b], body)))[2].strip() == (
-        "B[j*4 + i] = A[i*8 + j]"
+        "B[j * 4 + i] = A[i * 8 + j]"
     )
 
 
@@ -26,7 +26,7 @@ def test_strides_and_offset_of_a_parameter_are_respected():
     b = tir.decl_buffer((1,), name="B")
     i, j = tir.Var("i"), tir.Var("j")
     func = tir.PrimFunc([a, b, i, j], tir.BufferStore(b, a[i, j], [0]))
-    assert lines(apply(transform.StorageFlatten(), func)) == ["B[0] = A[o + i*16 + j*2]"]
+    assert lines(apply(transform.StorageFlatten(), func)) == ["B[0] = A[o + i * 16 + j * 2]"]
 
 
 def realize(buffer, bounds, body):
@@ -40,8 +40,8 @@ def test_realize_becomes_an_allocation_of_its_bounds():
     func = tir.PrimFunc([b, i], realize(t, [(8, 12), (2, 5)], body))
     assert lines(apply(transform.StorageFlatten(), func)) == [
         'T = T.allocate([12], "float32", "local")',
-        "T[(i + 8 - 8)*3 + 1] = 1.0",
-        "B[i] = T[(i + 8 - 8)*3 + 1]",
+        "T[(i + 8 - 8) * 3 + 1] = T.float32(1.0)",
+        "B[i] = T[(i + 8 - 8) * 3 + 1]",
     ]
 
 
@@ -52,8 +52,8 @@ def test_storage_alignment_pads_the_stride():
     rule = tir.Call("handle", "te.storage_align", [0, 32, 4])
     body = tir.AttrStmt(t, "storage_alignment", rule, realize(t, [(0, 4), (0, 30)], inner))
     text = lines(apply(transform.StorageFlatten(), tir.PrimFunc([b, i, j], body)))
-    assert text[0] == 'T = T.allocate([144], "float32")'
-    assert text[1] == "T[i*36 + j] = 1.0"
+    assert text[0] == 'T = T.allocate([144], "float32", "global")'
+    assert text[1] == "T[i * 36 + j] = T.float32(1.0)"
 
 
 def test_cache_line_must_be_a_power_of_two():
@@ -250,7 +250,7 @@ def test_memory_of_a_special_scope_is_one_allocation():
         # 8 float32 and 9 int16, rounded up to words.
         'a = T.allocate([13], "float32", "local.buf")',
         "for i in range(8):",
-        "    a[i] = 1.0",
+        "    a[i] = T.float32(1.0)",
         '    b[i + 16] = T.Cast("int16", a[i])',
         '    a[i] = T.Cast("float32", b[i + 16])',
     ]

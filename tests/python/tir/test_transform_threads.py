@@ -310,8 +310,8 @@ def virtual(extent):
 def test_few_virtual_threads_are_written_out_with_memory_for_each():
     text = str(virtual(2))
     assert "[8]" in text
-    assert "l[0*4 + i] =" in text
-    assert "l[1*4 + i] =" in text
+    assert "l[0 * 4 + i] =" in text
+    assert "l[1 * 4 + i] =" in text
     assert "virtual_thread" not in text
 
 

@@ -22,23 +22,23 @@ def copy_plus_one(extent, dtype="float32"):
 
 def test_loop_of_machine_width_becomes_one_vector_statement():
     assert lines(apply(VectorizeLoop(), copy_plus_one(8))) == [
-        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(1.0, 8)"
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(T.float32(1.0), 8)"
     ]
 
 
 def test_rest_takes_power_of_two_pieces():
     assert lines(apply(VectorizeLoop(), copy_plus_one(15))) == [
-        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(1.0, 8)",
-        "B[T.Ramp(8, 1, 4)] = A[T.Ramp(8, 1, 4)] + T.Broadcast(1.0, 4)",
-        "B[T.Ramp(12, 1, 2)] = A[T.Ramp(12, 1, 2)] + T.Broadcast(1.0, 2)",
-        "B[14] = A[14] + 1.0",
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + T.Broadcast(T.float32(1.0), 8)",
+        "B[T.Ramp(8, 1, 4)] = A[T.Ramp(8, 1, 4)] + T.Broadcast(T.float32(1.0), 4)",
+        "B[T.Ramp(12, 1, 2)] = A[T.Ramp(12, 1, 2)] + T.Broadcast(T.float32(1.0), 2)",
+        "B[14] = A[14] + T.float32(1.0)",
     ]
 
 
 def test_many_pieces_are_a_loop():
     assert lines(apply(VectorizeLoop(), copy_plus_one(64))) == [
         "for i_piece in range(8):",
-        "    B[T.Ramp(i_piece*8, 1, 8)] = A[T.Ramp(i_piece*8, 1, 8)] + T.Broadcast(1.0, 8)",
+        "    B[T.Ramp(i_piece * 8, 1, 8)] = A[T.Ramp(i_piece * 8, 1, 8)] + T.Broadcast(T.float32(1.0), 8)",
     ]
 
 
@@ -82,7 +82,7 @@ def test_strided_and_invariant_operands():
     a, s, b = (tir.decl_buffer((n,), name=x) for n, x in ((32, "A"), (1, "S"), (8, "B")))
     body = loop(8, lambda i: tir.BufferStore(b, a[i * 4 + 2] * s[0], [i]), VECTORIZED)
     assert lines(apply(VectorizeLoop(), tir.PrimFunc([a, s, b], body))) == [
-        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(2, 4, 8)]*T.Broadcast(S[0], 8)"
+        "B[T.Ramp(0, 1, 8)] = A[T.Ramp(2, 4, 8)] * T.Broadcast(S[0], 8)"
     ]
 
 
@@ -93,8 +93,8 @@ def test_quotient_that_is_the_same_in_all_lanes_stays_scalar():
         return tir.BufferStore(b, a[i // 16] + tir.Cast("float32", i % 16), [i])
 
     after = str(apply(VectorizeLoop(), tir.PrimFunc([a, b], loop(64, body, VECTORIZED))))
-    assert "T.Broadcast(A[i_piece*8//16], 8)" in after
-    assert "T.Ramp(i_piece*8%16, 1, 8)" in after
+    assert "T.Broadcast(A[i_piece * 8 // 16], 8)" in after
+    assert "T.Ramp(i_piece * 8 % 16, 1, 8)" in after
 
 
 def test_reduction_over_the_lanes_stays_serial():
@@ -130,7 +130,7 @@ def test_guard_the_lanes_agree_on_becomes_scalar():
     assert lines(apply(tir.transform.Simplify(), func)) == [
         "for o in range(6):",
         "    if T.likely(o < 5):",
-        "        B[T.Ramp(o*8, 1, 8)] = T.Broadcast(1.0, 8)",
+        "        B[T.Ramp(o * 8, 1, 8)] = T.Broadcast(T.float32(1.0), 8)",
     ]
 
 
@@ -167,7 +167,7 @@ def test_rows_that_fill_no_vectors_end_in_narrower_ones():
     assert lines(apply(tir.transform.Simplify(), apply(VectorizeLoop(), func))) == [
         "for o in range(3):",
         "    if T.likely(o < 2):",
-        "        B[T.Ramp(o*8, 1, 8)] = A[T.Ramp(o*8, 1, 8)]",
+        "        B[T.Ramp(o * 8, 1, 8)] = A[T.Ramp(o * 8, 1, 8)]",
         "    else:",
         "        B[T.Ramp(16, 1, 4)] = A[T.Ramp(16, 1, 4)]",
         "        B[20] = A[20]",
@@ -224,8 +224,8 @@ def let_of(value, use):
 def test_a_value_of_each_lane_is_a_vector():
     func = let_of(lambda a, i: a[i] + 2.0, lambda b, i, v: tir.BufferStore(b, v * v, [i]))
     assert lines(apply(VectorizeLoop(), func)) == [
-        "held: T.float32x8 = A[T.Ramp(0, 1, 8)] + T.Broadcast(2.0, 8)",
-        "B[T.Ramp(0, 1, 8)] = held*held",
+        "held: T.float32x8 = A[T.Ramp(0, 1, 8)] + T.Broadcast(T.float32(2.0), 8)",
+        "B[T.Ramp(0, 1, 8)] = held * held",
     ]
 
 

@@ -19,7 +19,7 @@ def test_a_computation_moves_into_all_that_read_it():
         '        v_i, v_j = T.axis.remap("SS", [i, j])',
         "        T.reads(A[v_i, v_j])",
         "        T.writes(D[v_i, v_j])",
-        "        D[v_i, v_j] = (A[v_i, v_j] + T.float32(1.0))*T.float32(2.0) - A[v_i, v_j]",
+        "        D[v_i, v_j] = (A[v_i, v_j] + T.float32(1.0)) * T.float32(2.0) - A[v_i, v_j]",
     ]
     check(sch, func, answer)
 
@@ -51,7 +51,7 @@ def test_a_consumer_moves_into_its_producer():
     c = sch.get_block("C")
     i, _ = sch.get_loops(c)
     sch.reverse_compute_inline(sch.get_block("D"))
-    assert "D[v_i_1, v_j_1] = B[v_i_1, v_j_1]*T.float32(2.0) - A[v_i_1, v_j_1]" in str(sch.mod)
+    assert "D[v_i_1, v_j_1] = B[v_i_1, v_j_1] * T.float32(2.0) - A[v_i_1, v_j_1]" in str(sch.mod)
     sch.parallel(i)
     check(sch, func, answer)
 

@@ -31,7 +31,7 @@ def test_split_by_factors_that_do_not_divide_adds_a_predicate():
     sch, func, answer = scheduled(matmul(10, 6, 7))
     i, _, _ = sch.get_loops(sch.get_block("C"))
     assert extents(sch, sch.split(i, factors=[None, 4])) == [3, 4]
-    assert "T.where(i_0*4 + i_1 < 10)" in str(sch.mod)
+    assert "T.where(i_0 * 4 + i_1 < 10)" in str(sch.mod)
     check(sch, func, answer)
 
 
@@ -77,7 +77,7 @@ def test_fuse_makes_one_loop_of_two():
     i, j, _ = sch.get_loops(sch.get_block("C"))
     assert extents(sch, [sch.fuse(i, j)]) == [60]
     assert body(sch)[0] == "for i_j_fused, k in T.grid(60, 7):"
-    assert "v_i = T.axis.spatial(10, i_j_fused//6)" in str(sch.mod)
+    assert "v_i = T.axis.spatial(10, i_j_fused // 6)" in str(sch.mod)
     check(sch, func, answer)
 
 
@@ -104,7 +104,7 @@ def test_loops_whose_extent_another_loop_decides_are_fused_and_split():
     _, j, k = sch.get_loops("B")
     fused = sch.fuse(j, k)
     values = [str(v) for v in sch.get_iter_values("B")]
-    assert values == ["i*16 + j_k_fused//8", "j_k_fused%8"]
+    assert values == ["i * 16 + j_k_fused // 8", "j_k_fused % 8"]
     sch.split(fused, [None, 4])
     a = np.random.default_rng(0).random((50, 8), "float32")
     out = tvm.nd.array(np.zeros((50, 8), "float32"))
@@ -197,4 +197,4 @@ def test_split_of_a_symbolic_extent_is_guarded():
     i_0, i_1 = sch.split(i, factors=[None, 8])
     sch.reorder(i_1, i_0)
     sch.parallel(i_1)
-    assert "T.where(i_0*8 + i_1 < n)" in str(sch.mod)
+    assert "T.where(i_0 * 8 + i_1 < n)" in str(sch.mod)

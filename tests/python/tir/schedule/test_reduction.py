@@ -55,7 +55,7 @@ def test_partial_tiles_keep_their_guard_in_both_blocks():
     k_0, k_1 = sch.split(k, [None, 4])
     sch.reorder(i_0, k_0, i_1, k_1)
     init = sch.decompose_reduction(c, k_0)
-    assert "i_0*4 + i_1_init < 10" in str(sch.mod)
+    assert "i_0 * 4 + i_1_init < 10" in str(sch.mod)
     assert len(sch.get_loops(init)) == 3
     check(sch, func, answer)
 

@@ -137,7 +137,7 @@ def test_only_what_is_computed_often_gets_a_table():
     func, answer = lookup()
     sch = tir.Schedule(func, debug_mask="all")
     (block,) = sch.cache_index("B", "global", 2)
-    assert "v0 // 3" in str(sch.get(block).body).replace("//", " // ")
+    assert "v0 // 3" in str(sch.get(block).body)
     check(sch, func, answer)
     assert sch.cache_index("B", "global", 9) == []
 

@@ -109,25 +109,28 @@ def block_attr(attrs: Mapping[str, Any]) -> None:
 
 
 class axis:
-    """Axes of blocks: ``T.axis.spatial(extent, value)``; ``T.axis.remap`` makes several."""
+    """Axes of blocks: ``T.axis.spatial(extent, value)``; ``T.axis.remap`` makes several.
+
+    Axes of a block without values (``T.block(name, no_realize=True)``) need no value.
+    """
 
     @staticmethod
-    def spatial(dom: Any, binding: Any, dtype: str = "int32") -> tir.Var:
+    def spatial(dom: Any, binding: Any = None, dtype: str = "int32") -> tir.Var:
         """An axis whose iterations write different elements."""
         return _push("spatial", dom, binding, dtype)
 
     @staticmethod
-    def reduce(dom: Any, binding: Any, dtype: str = "int32") -> tir.Var:
+    def reduce(dom: Any, binding: Any = None, dtype: str = "int32") -> tir.Var:
         """An axis over which elements are combined."""
         return _push("reduce", dom, binding, dtype)
 
     @staticmethod
-    def scan(dom: Any, binding: Any, dtype: str = "int32") -> tir.Var:
+    def scan(dom: Any, binding: Any = None, dtype: str = "int32") -> tir.Var:
         """An axis whose iterations run in order."""
         return _push("scan", dom, binding, dtype)
 
     @staticmethod
-    def opaque(dom: Any, binding: Any, dtype: str = "int32") -> tir.Var:
+    def opaque(dom: Any, binding: Any = None, dtype: str = "int32") -> tir.Var:
         """An axis of which nothing is promised."""
         return _push("opaque", dom, binding, dtype)
 
@@ -170,6 +173,10 @@ def _push(kind: str, dom: Any, binding: Any, dtype: str) -> tir.Var:
         domain = interval(*dom)
     else:
         domain = interval(0, dom)
+    if binding is None:
+        if not _block("an axis").no_realize:
+            raise error.ValueError(f"T.axis.{kind} needs a value: T.axis.{kind}(extent, value)")
+        return _add(kind, domain, None)
     value = expression(binding, domain.extent)
     if str(value.dtype) == "int64" and str(domain.extent.dtype) == "int32":
         # The value is looked at as a whole, so the axis is as wide.
@@ -177,9 +184,10 @@ def _push(kind: str, dom: Any, binding: Any, dtype: str) -> tir.Var:
     return _add(kind, domain, value)
 
 
-def _add(kind: str, domain: ir.Range, value: tir.PrimExpr) -> tir.Var:
+def _add(kind: str, domain: ir.Range, value: tir.PrimExpr | None) -> tir.Var:
     frame = _block("an axis")
     var = tir.Var("", str(domain.extent.dtype))
     frame.axes.append(tir.IterVar(domain, var, AXES[kind]))
-    frame.values.append(value)
+    if value is not None:
+        frame.values.append(value)
     return var
