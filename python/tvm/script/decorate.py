@@ -49,7 +49,9 @@ def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
     if inspect.isfunction(thing):
         # What an inner function uses stays known after the outer one has returned.
         known = known.new_child(dict(inspect.getclosurevars(thing).nonlocals))
-    dialects = {alias: name for alias, value in known.items() if (name := dialect_of(value))}
+    dialects = {
+        alias: found for alias, value in known.items() if (found := dialect_of(value)) is not None
+    }
     source = Source("".join(lines), name, first_line)
     return source, Surroundings(known, dialects, exact=False)
 

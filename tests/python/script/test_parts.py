@@ -130,6 +130,14 @@ def test_blocks_without_values_are_read_back():
         T.evaluate(0)
     made = builder.get()
     assert isinstance(made, tir.Block) and int(made.iter_vars[0].dom.extent) == 8
-    with pytest.raises(ValueError, match="T.axis.spatial needs a value"):
-        with IRBuilder(), T.block("copy"):
-            T.axis.spatial(8)
+    wrong = pytest.raises(ValueError, match="T.axis.spatial needs a value")
+    with wrong, IRBuilder(), T.block("copy"):
+        T.axis.spatial(8)
+
+
+def test_packages_may_stand_before_the_name_of_a_dialect():
+    @tvm.script.tir.prim_func
+    def func(X: tvm.script.tir.Buffer((4,), "int32")):
+        X[0] = 1
+
+    assert isinstance(func, tir.PrimFunc) and func.attrs["global_symbol"] == "func"

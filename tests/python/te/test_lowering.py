@@ -93,7 +93,7 @@ def test_init_covers_spatial_loops_between_reduction_loops():
                 for k.inner in range(4):
                     for j in range(8):
                         C[i, j] = C[i, j] + A[i, k.outer * 4 + k.inner] * B[k.outer * 4 + k.inner, j]
-        """,
+        """,  # noqa: E501
     )
 
 

@@ -168,7 +168,7 @@ def test_what_loops_store_is_known_behind_them():
     @T.prim_func
     def assumed(A: T.Buffer((16,), "int32")):
         for i in range(16):
-            T.evaluate(T.assume(14 <= i or A[i] == 0))
+            T.evaluate(T.assume(i >= 14 or A[i] == 0))
         for i in range(14):
             if A[i] == 0:
                 A[i] = 41
