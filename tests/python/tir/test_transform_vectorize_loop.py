@@ -38,7 +38,8 @@ def test_rest_takes_power_of_two_pieces():
 def test_many_pieces_are_a_loop():
     assert lines(apply(VectorizeLoop(), copy_plus_one(64))) == [
         "for i_piece in range(8):",
-        "    B[T.Ramp(i_piece * 8, 1, 8)] = A[T.Ramp(i_piece * 8, 1, 8)] + T.Broadcast(T.float32(1.0), 8)",
+        "    B[T.Ramp(i_piece * 8, 1, 8)] = A[T.Ramp(i_piece * 8, 1, 8)] + "
+        "T.Broadcast(T.float32(1.0), 8)",
     ]
 
 
