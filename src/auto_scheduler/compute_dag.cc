@@ -6,6 +6,7 @@
 #include <tvm/auto_scheduler/compute_dag.h>
 #include <tvm/auto_scheduler/transform_step.h>
 #include <tvm/expr/op.h>
+#include <tvm/ir/script_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/schedule_pass.h>
 
@@ -263,6 +264,11 @@ void PrintCompute(const te::ComputeOpNode* compute, std::ostream& os) {
 }  // namespace
 
 std::string ComputeDAG::PrintDAG(bool simple) const {
+  // The text is hashed for the keys of records, which outlive other forms of expressions.
+  ScriptScope scope;
+  ScriptStyle style;
+  style.compact = true;
+  scope.SetStyle(style);
   std::ostringstream os;
   for (const te::Operation& op : get()->ops) {
     if (const auto* compute = op.as<te::ComputeOpNode>()) {

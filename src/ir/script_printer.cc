@@ -333,11 +333,17 @@ TVM_REGISTER_GLOBAL("ir.Script")
         const std::string text = style.at(key).cast<String>();
         return text == "void" ? DataType::Void() : DataType::FromString(text);
       };
-      scope.SetStyle({style.at("syntax_sugar").cast<bool>(), style.at("verbose_expr").cast<bool>(),
-                      style.at("show_all_struct_info").cast<bool>(),
-                      style.at("show_object_address").cast<bool>(), style.at("name").cast<String>(),
-                      style.at("module_alias").cast<String>(), dtype("int_dtype"),
-                      dtype("float_dtype"), dtype("buffer_dtype")});
+      ScriptStyle chosen;
+      chosen.sugar = style.at("syntax_sugar").cast<bool>();
+      chosen.verbose = style.at("verbose_expr").cast<bool>();
+      chosen.all_struct_info = style.at("show_all_struct_info").cast<bool>();
+      chosen.addresses = style.at("show_object_address").cast<bool>();
+      chosen.name = style.at("name").cast<String>();
+      chosen.module_alias = style.at("module_alias").cast<String>();
+      chosen.int_dtype = dtype("int_dtype");
+      chosen.float_dtype = dtype("float_dtype");
+      chosen.buffer_dtype = dtype("buffer_dtype");
+      scope.SetStyle(std::move(chosen));
       std::string text;
       if (underline.empty() && annotate.empty()) {
         text = AsRepr(Any(program));

@@ -25,6 +25,11 @@ struct ScriptStyle {
   bool all_struct_info = true;
   /*! \brief Tell variables apart by their addresses. */
   bool addresses = false;
+  /*!
+   * \brief Expressions as keys of workloads have had them from the start: products without spaces,
+   *        and literals of float32 and bool without their types.
+   */
+  bool compact = false;
   /*! \brief Name of the program, where it has none of its own. */
   std::string name;
   /*! \brief What a function calls its module; empty for the module's own name. */

@@ -49,7 +49,11 @@ std::string TIRPrinter::NameOf(const BufferNode* buffer) {
   return Fresh(key, buffer->name);
 }
 
-bool TIRPrinter::IsFull() const { return script_ != nullptr || ScriptScope::IsOpen(); }
+bool TIRPrinter::IsCompact() const { return script_ == nullptr && ScriptScope::Style().compact; }
+
+bool TIRPrinter::IsFull() const {
+  return script_ != nullptr || (ScriptScope::IsOpen() && !IsCompact());
+}
 
 void TIRPrinter::Show(const VarNode* var) {
   introduced_.insert(var);

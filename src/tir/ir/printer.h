@@ -56,6 +56,7 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
 
   void PrintAt(const PrimExpr& expr, int level);
   void PrintInfix(const PrimExpr& a, const char* op, const PrimExpr& b, int level);
+  void PrintProduct(const PrimExpr& a, const char* op, const PrimExpr& b);
   void PrintList(const Array<PrimExpr>& values);
   void PrintCallLike(const char* name, std::initializer_list<PrimExpr> args);
   void PrintIndices(const Array<PrimExpr>& indices);
@@ -114,6 +115,8 @@ class TIRPrinter final : private ExprFunctor<void(const PrimExpr&)>,
   void Declare(const Object* named);
   /*! \brief Whether everything is written as in a function, from which it can be read back. */
   bool IsFull() const;
+  /*! \brief Whether expressions are written as keys of workloads have them. */
+  bool IsCompact() const;
   /*! \brief The variable can be named from here on. */
   void Show(const VarNode* var);
   void ShowBuffer(const BufferNode* buffer);

@@ -52,6 +52,11 @@ void TIRPrinter::PrintInfix(const PrimExpr& a, const char* op, const PrimExpr& b
   if (parens) os_ << ')';
 }
 
+void TIRPrinter::PrintProduct(const PrimExpr& a, const char* op, const PrimExpr& b) {
+  const std::string spaced = IsCompact() ? op : " " + std::string(op) + " ";
+  PrintInfix(a, spaced.c_str(), b, kProduct);
+}
+
 void TIRPrinter::PrintList(const Array<PrimExpr>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (i != 0) os_ << ", ";
@@ -108,7 +113,8 @@ std::string ShortestReal(T value) {
 
 void TIRPrinter::VisitExpr_(const IntImmNode* op) {
   if (op->dtype.is_bool()) {
-    os_ << (op->value ? "T.bool(True)" : "T.bool(False)");
+    const char* name = op->value ? "True" : "False";
+    os_ << (IsCompact() ? "" : "T.bool(") << name << (IsCompact() ? "" : ")");
   } else if (op->dtype == ScriptScope::Style().int_dtype) {
     os_ << op->value;
   } else {
@@ -124,7 +130,8 @@ void TIRPrinter::VisitExpr_(const FloatImmNode* op) {
     os_ << (op->dtype == DataType::Float(32) ? ShortestReal(static_cast<float>(op->value))
                                              : ShortestReal(op->value));
   } else if (op->dtype == DataType::Float(32)) {
-    os_ << "T.float32(" << ShortestReal(static_cast<float>(op->value)) << ')';
+    os_ << (IsCompact() ? "" : "T.float32(") << ShortestReal(static_cast<float>(op->value))
+        << (IsCompact() ? "" : ")");
   } else {
     os_ << "T." << op->dtype << '(' << ShortestReal(op->value) << ')';
   }
@@ -137,14 +144,14 @@ void TIRPrinter::VisitExpr_(const SizeVarNode* op) { os_ << NameOf(op); }
 
 void TIRPrinter::VisitExpr_(const AddNode* op) { PrintInfix(op->a, " + ", op->b, kSum); }
 void TIRPrinter::VisitExpr_(const SubNode* op) { PrintInfix(op->a, " - ", op->b, kSum); }
-void TIRPrinter::VisitExpr_(const MulNode* op) { PrintInfix(op->a, " * ", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorDivNode* op) { PrintInfix(op->a, " // ", op->b, kProduct); }
-void TIRPrinter::VisitExpr_(const FloorModNode* op) { PrintInfix(op->a, " % ", op->b, kProduct); }
+void TIRPrinter::VisitExpr_(const MulNode* op) { PrintProduct(op->a, "*", op->b); }
+void TIRPrinter::VisitExpr_(const FloorDivNode* op) { PrintProduct(op->a, "//", op->b); }
+void TIRPrinter::VisitExpr_(const FloorModNode* op) { PrintProduct(op->a, "%", op->b); }
 void TIRPrinter::VisitExpr_(const DivNode* op) {
   if (op->dtype.is_int() || op->dtype.is_uint()) {
     PrintCallLike("T.truncdiv", {op->a, op->b});
   } else {
-    PrintInfix(op->a, " / ", op->b, kProduct);
+    PrintProduct(op->a, "/", op->b);
   }
 }
 void TIRPrinter::VisitExpr_(const ModNode* op) { PrintCallLike("T.truncmod", {op->a, op->b}); }
@@ -199,7 +206,7 @@ void TIRPrinter::VisitExpr_(const BroadcastNode* op) {
   os_ << ')';
 }
 void TIRPrinter::VisitExpr_(const LetNode* op) {
-  if (script_ == nullptr) {
+  if (script_ == nullptr && !IsCompact()) {
     os_ << "T.Let(";
     PrintAt(op->body, 0);
     os_ << ", where={" << NameOf(op->var.get()) << ": ";

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import auto_scheduler, te, tir
+from tvm import auto_scheduler, te, tir, topi
 
 
 def _dag(name, *args):
@@ -80,3 +80,37 @@ def test_inputs_without_output_are_refused():
     a, _, _ = auto_scheduler.workload_key_to_tensors('["test_matmul", 4, 5, 6]')
     with pytest.raises(ValueError, match="none of the 1 tensors is computed"):
         auto_scheduler.ComputeDAG([a])
+
+
+def test_keys_of_workloads_outlive_how_expressions_are_written():
+    # Records have these keys; another form of any expression would lose what was measured.
+    A = te.placeholder((4, 56, 56, 48), name="A")
+    W = te.placeholder((3, 3, 48, 112), name="W")
+    D = topi.nn.relu(topi.nn.conv2d_nhwc(A, W, 2, 1, 1))
+    E = te.compute(
+        D.shape,
+        lambda n, h, w, c: tir.Select(
+            tir.all(h // 2 * 3 < 40, w % 3 == 0),
+            D[n, h, w, c] * 2.0 / 3.0,
+            te.exp(D[n, h, w, c]),
+        ),
+        name="E",
+    )
+    H = te.compute(
+        (4,),
+        lambda i: (
+            tir.Let(tir.Var("q"), i * 2, i + 1.5)
+            + tir.const(True).astype("float32")
+            + tir.infinity("float32")
+        ),
+        name="H",
+    )
+    G = te.compute((4,), lambda i: tir.const(1.0, "float32"), name="G")
+    expected = {
+        "7148cd75f8f897fbf62f50bee64288b5": [A, W, E],
+        "3f4689fdafed3db9e0ce55720d882d45": [A, W, topi.argmax(E, axis=3)],
+        "53990c384ddd0eb9e231c633996d9de0": [G],
+        "0c59f6853fa2a630030bfffdc9f3e5e4": [H],
+    }
+    for key, tensors in expected.items():
+        assert auto_scheduler.ComputeDAG(tensors).hash_key() == key
