@@ -229,7 +229,7 @@ def test_norms_and_losses_have_blocks_for_their_steps():
 
 
 def test_a_mean_multiplies_by_what_it_would_divide_by():
-    assert _stored(lambda x: op.mean(x, 1), ((2, 4), "float32")) == "T_sum[ax0]*0.25"
+    assert _stored(lambda x: op.mean(x, 1), ((2, 4), "float32")) == "T_sum[ax0]*T.float32(0.25)"
 
 
 def test_take_trusts_its_indices():
