@@ -131,6 +131,8 @@ void RelaxPrinter::Print(const StructInfo& info) {
     }
   } else if (const auto* tensor = info.as<TensorStructInfoNode>()) {
     Print(tensor);
+  } else if (const auto* parts = info.as<distributed::DTensorStructInfoNode>()) {
+    Print(parts);
   } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
     os_ << "R.Tuple";
     if (tuple->fields.empty()) return;
@@ -168,6 +170,27 @@ void RelaxPrinter::Print(const TensorStructInfoNode* tensor) {
     os_ << comma << "vdevice=";
     PrintScriptText(os_, ScriptScope::DeviceName(tensor->vdevice.value()));
   }
+  os_ << ')';
+}
+
+void RelaxPrinter::Print(const distributed::DTensorStructInfoNode* parts) {
+  const TensorStructInfo& tensor = parts->tensor_sinfo;
+  const bool named = !tensor->shape || tensor->dtype.is_void();
+  os_ << "R.DTensor(";
+  if (const auto* literal = tensor->shape ? tensor->shape.value().as<ShapeExprNode>() : nullptr) {
+    os_ << '(';
+    PrintExtents(literal->values);
+    os_ << (literal->values.size() == 1 ? ",), " : "), ");
+  } else if (tensor->shape) {
+    Print(tensor->shape.value());
+    os_ << ", ";
+  }
+  if (!tensor->dtype.is_void()) {
+    os_ << (named ? "dtype=\"" : "\"") << tensor->dtype << "\", ";
+  }
+  os_ << (named ? "device_mesh=" : "") << ScriptScope::GlobalInfoName(parts->device_mesh);
+  os_ << (named ? ", placement=" : ", ") << parts->placement;
+  if (!tensor->shape && tensor->ndim != -1) os_ << ", ndim=" << tensor->ndim;
   os_ << ')';
 }
 
@@ -324,6 +347,11 @@ void RelaxPrinter::PrintSetting(const Any& value) {
     PrintScriptText(os_, ScriptScope::DeviceName(GetRef<VDevice>(device)));
     return;
   }
+  if (value.is_object() && value.object()->IsInstance<distributed::DeviceMeshNode>()) {
+    const auto* mesh = static_cast<const distributed::DeviceMeshNode*>(value.object());
+    os_ << ScriptScope::GlobalInfoName(GetRef<GlobalInfo>(mesh));
+    return;
+  }
   if (value.is_object() && value.object()->IsInstance<PrimValueNode>()) {
     Print(GetRef<RelayExpr>(static_cast<const PrimValueNode*>(value.object())));
     return;
@@ -338,6 +366,19 @@ bool SaysItsResult(const CallNode* call) {
   if (call->sinfo_args.empty()) return false;
   const auto* op = call->op.as<OpNode>();
   return op != nullptr || call->op.as<ExternFuncNode>() != nullptr;
+}
+
+/*! \brief Whether what a call gives are tensors on several devices. */
+bool HasParts(const CallNode* call) {
+  for (const StructInfo& info : call->sinfo_args) {
+    if (info->IsInstance<distributed::DTensorStructInfoNode>()) return true;
+    const auto* tuple = info.as<TupleStructInfoNode>();
+    if (tuple == nullptr) continue;
+    for (const StructInfo& field : tuple->fields) {
+      if (field->IsInstance<distributed::DTensorStructInfoNode>()) return true;
+    }
+  }
+  return false;
 }
 
 /*! \brief Operators whose text is called for its effect. */
@@ -357,13 +398,15 @@ void RelaxPrinter::PrintCall(const CallNode* call) {
     name = op->name.str();
     const std::string prefix = "relax.";
     if (name.rfind(prefix, 0) == 0) {
-      os_ << "R." << name.substr(prefix.size()) << '(';
+      const bool parts = name == "relax.call_tir" && HasParts(call);
+      os_ << (parts ? "R.dist." : "R.") << name.substr(prefix.size()) << '(';
     } else {
       os_ << "R.call_op(\"" << name << '"';
       first = false;
     }
     destination = name == "relax.call_tir" || name == "relax.call_dps_packed" ||
-                  name == "relax.call_tir_inplace" || name == "relax.call_tir_with_grad";
+                  name == "relax.call_tir_inplace" || name == "relax.call_tir_with_grad" ||
+                  name == "relax.dist.call_tir_local_view";
   } else if (const auto* external = call->op.as<ExternFuncNode>()) {
     os_ << "R.call_packed(";
     PrintScriptText(os_, external->global_symbol);

@@ -26,7 +26,7 @@ from .source import Source
 
 __all__ = ["read_relax_function"]
 
-_SPACES = ("nn", "ccl", "image", "grad", "vm", "memory", "builtin", "inspect")
+_SPACES = ("nn", "ccl", "dist", "image", "grad", "vm", "memory", "builtin", "inspect")
 
 
 def read_relax_function(
