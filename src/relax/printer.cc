@@ -17,11 +17,11 @@ namespace relax {
 
 namespace {
 
-/*! \brief Write the value of a constant of one number, if the text has all of it. */
-bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
+/*! \brief The value of a constant of one number as text; empty if that would not have all of it. */
+std::string NumberText(const runtime::NDArray& data) {
   DataType dtype = data.dtype();
   bool on_host = data->tensor.device.device_type == kDLCPU;
-  if (!on_host || !data.Shape().empty() || dtype.lanes() != 1) return false;
+  if (!on_host || !data.Shape().empty() || dtype.lanes() != 1) return "";
   const void* at = data.data();
   char text[64];
   auto write = [&](auto value) {
@@ -29,24 +29,22 @@ bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
     std::string digits(text, end);
     bool real = std::is_floating_point_v<decltype(value)>;
     if (real && digits.find_first_of(".e") == std::string::npos) digits += ".0";
-    os << "R.const(" << digits << ", \"" << dtype << "\")";
-    return true;
+    return digits;
   };
   if (dtype == DataType::Float(32)) {
     float value = *static_cast<const float*>(at);
-    return std::isfinite(value) && write(value);
+    return std::isfinite(value) ? write(value) : "";
   }
   if (dtype == DataType::Float(64)) {
     double value = *static_cast<const double*>(at);
-    return std::isfinite(value) && write(value);
+    return std::isfinite(value) ? write(value) : "";
   }
   if (dtype == DataType::Int(32)) return write(*static_cast<const int32_t*>(at));
   if (dtype == DataType::Int(64)) return write(*static_cast<const int64_t*>(at));
   if (dtype.is_bool()) {
-    os << "R.const(" << (*static_cast<const uint8_t*>(at) != 0 ? "True" : "False") << ", \"bool\")";
-    return true;
+    return *static_cast<const uint8_t*>(at) != 0 ? "True" : "False";
   }
-  return false;
+  return "";
 }
 
 }  // namespace
@@ -223,7 +221,17 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
   if (const auto* var = expr.as<VarNode>()) {
     os_ << Fresh(var, var->name_hint);
   } else if (const auto* constant = expr.as<ConstantNode>()) {
-    if (!PrintNumber(os_, constant->data)) os_ << ScriptScope().Refer(expr);
+    const std::string number = NumberText(constant->data);
+    StructInfo info = GetStructInfo(expr);
+    if (number.empty()) {
+      os_ << ScriptScope().Refer(expr);
+    } else if (info->IsInstance<distributed::DTensorStructInfoNode>()) {
+      os_ << "R.dist.const(" << number << ", ";
+      Print(info);
+      os_ << ')';
+    } else {
+      os_ << "R.const(" << number << ", \"" << constant->data.dtype() << "\")";
+    }
   } else if (const auto* shape = expr.as<ShapeExprNode>()) {
     os_ << "R.shape([";
     PrintExtents(shape->values);
@@ -350,6 +358,10 @@ void RelaxPrinter::PrintSetting(const Any& value) {
   if (value.is_object() && value.object()->IsInstance<distributed::DeviceMeshNode>()) {
     const auto* mesh = static_cast<const distributed::DeviceMeshNode*>(value.object());
     os_ << ScriptScope::GlobalInfoName(GetRef<GlobalInfo>(mesh));
+    return;
+  }
+  if (value.is_object() && value.object()->IsInstance<distributed::PlacementNode>()) {
+    os_ << AsRepr(value);
     return;
   }
   if (value.is_object() && value.object()->IsInstance<PrimValueNode>()) {

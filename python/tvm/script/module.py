@@ -8,8 +8,8 @@ from typing import Any
 
 from tvm import ir, relax, tir
 
-from .evaluator import Evaluator
-from .graph import read_relax_function
+from .evaluator import Dialect, Evaluator
+from .graph import graph_member, read_relax_function
 from .ir_builder import ir as I
 from .ir_builder.base import IRBuilder
 from .options import decorator_options
@@ -50,6 +50,8 @@ class _TopReader(Evaluator):
 
     def __init__(self, source: Source, around: Surroundings, check_well_formed: bool) -> None:
         super().__init__(source, around)
+        # Meshes of devices stand among what a module says beside its functions.
+        self._dialects["R"] = Dialect("R", graph_member)
         self._check = check_well_formed
 
     def text_of(self, tree: ast.Module) -> Any:

@@ -1,4 +1,4 @@
-"""``R.DTensor``, ``R.device_mesh`` and ``R.dist``: tensors on several devices in texts of graphs."""
+"""``R.DTensor``, ``R.device_mesh`` and ``R.dist``: tensors on several devices in texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def _mesh_named(text: str) -> DeviceMesh | None:
     found = re.fullmatch(r"(\w+)\[(\d+)\]", text)
     infos = frame.global_infos.get(found[1], []) if found else []
     if found is None or int(found[2]) >= len(infos):
-        known = [f"{name}[{i}]" for name, some in frame.global_infos.items() for i in range(len(some))]
+        known = [
+            f"{name}[{i}]" for name, some in frame.global_infos.items() for i in range(len(some))
+        ]
         raise error.ValueError(
             f"R.DTensor: the module has no mesh `{text}`; I.module_global_infos lists "
             + (", ".join(known) or "nothing")

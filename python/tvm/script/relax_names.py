@@ -16,7 +16,7 @@ from tvm.runtime import cpu as cpu
 from tvm.runtime import cuda as cuda
 from tvm.runtime import device as device
 
-from . import relax_dist as dist
+from . import relax_dist as dist  # noqa: F401
 from .relax_devices import hint_on_device as hint_on_device
 from .relax_devices import to_vdevice as to_vdevice
 from .relax_dist import DTensor as DTensor

@@ -12,14 +12,25 @@ from tvm.tir import PrimFunc
 from ..block_builder import BlockBuilder
 from ..dtensor import DeviceMesh, DTensorStructInfo, Placement, PlacementSpec, dtensor_fields
 from ..expr import Call, Constant, SeqExpr, Tuple, Var
-from ..op import infer_struct_info
+from ..op import call_tir, infer_struct_info
 from ..op.base import register_dtensor_rule
 from ..op.registry import rule_of
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor_fields
 from ..transform import LegalizeOps
+from ..transform.legalize_ops.common import register_on_mesh
 from .kernel_axes import AxisGroup, KernelAxes
 
-__all__ = ["CallAxes", "axes_of_call", "infer_dtensor", "kernel_of", "tensor_operands"]
+__all__ = [
+    "CallAxes",
+    "OperatorKernel",
+    "axes_of_call",
+    "divided_results",
+    "infer_dtensor",
+    "kernel_of",
+    "placement",
+    "placement_of",
+    "tensor_operands",
+]
 
 _AS_THEY_LIE = ("relax.ccl.allreduce", "relax.ccl.broadcast_from_worker0")
 # Their results are what the call says, or what rules of their own make of tensors on devices.
@@ -99,14 +110,24 @@ def stand_in(call: Call) -> tuple[Call, list[Var]]:
     return Call(call.op, operands, call.attrs, call.sinfo_args), made
 
 
-def kernel_of(call: Call) -> tuple[PrimFunc, list[int], list[PrimExpr]] | None:
+@dataclass
+class OperatorKernel:
     """The only kernel of an operator.
 
-    Returns
-    -------
-    The function, for each of its arguments which tensor operand of the call it is, and extents that
-    are arguments behind the results; None where an operator takes other steps than one kernel.
+    Parameters
+    ----------
+    operands : for each of its tensors which one of the call's that are no numbers it is.
+    extents : arguments behind the results.
     """
+
+    func: PrimFunc
+    name: str
+    operands: list[int]
+    extents: list[PrimExpr]
+
+
+def kernel_of(call: Call) -> OperatorKernel | None:
+    """The kernel of an operator; None where it takes other steps than one kernel."""
     plain, operands = stand_in(call)
     builder = BlockBuilder()
     with builder.function("main", operands):
@@ -121,15 +142,27 @@ def kernel_of(call: Call) -> tuple[PrimFunc, list[int], list[PrimExpr]] | None:
     if not _is_kernel_call(kernel):
         return None
     order = []
-    tensors = [value for value in tensor_operands(call) if not _is_number(value)]
     for arg in kernel.args[1].fields:
         place = next((i for i, var in enumerate(operands) if var.same_as(arg)), None)
         if place is None:
             return None
         order.append(place)
-    assert len(tensors) == len(operands)
     extents = list(kernel.args[2].values) if len(kernel.args) > 2 else []
-    return mod[kernel.args[0]], order, extents
+    gvar = kernel.args[0]
+    return OperatorKernel(mod[gvar], str(gvar.name_hint), order, extents)
+
+
+def _legal_on_mesh(builder: BlockBuilder, call: Call) -> RelayExpr:
+    """The call of an operator's kernel on whole tensors; the call itself where there is none."""
+    if str(call.op.name).startswith((*_OWN_RULES, "relax.ccl.")):
+        return call
+    kernel = kernel_of(call)
+    if kernel is None:
+        return call
+    tensors = [value for value in tensor_operands(call) if not _is_number(value)]
+    gvar = builder.add_func(kernel.func, kernel.name)
+    operands = [tensors[k] for k in kernel.operands]
+    return call_tir(gvar, operands, dtensor_fields(call.struct_info), kernel.extents or None)
 
 
 def _is_number(value: RelayExpr) -> bool:
@@ -145,7 +178,9 @@ def axes_of_call(call: Call, mod: IRModule | None = None) -> CallAxes | None:
     """
     operands = tensor_operands(call)
     if _is_kernel_call(call):
-        func = mod[call.args[0]] if mod is not None and isinstance(call.args[0], GlobalVar) else None
+        func = (
+            mod[call.args[0]] if mod is not None and isinstance(call.args[0], GlobalVar) else None
+        )
         if not isinstance(func, PrimFunc):
             return None
         return CallAxes(operands, KernelAxes(func).groups())
@@ -154,7 +189,7 @@ def axes_of_call(call: Call, mod: IRModule | None = None) -> CallAxes | None:
     found = kernel_of(call)
     if found is None:
         return None
-    func, order, _ = found
+    func, order = found.func, found.operands
     tensors = [i for i, value in enumerate(operands) if not _is_number(value)]
     # Positions of the kernel's parameters, results included, among those of the call.
     places = [tensors[k] for k in order]
@@ -254,9 +289,7 @@ def divided_results(
     return results
 
 
-def _lying(
-    info: StructInfo, mesh: DeviceMesh, placements: list[list[int | None]]
-) -> StructInfo:
+def _lying(info: StructInfo, mesh: DeviceMesh, placements: list[list[int | None]]) -> StructInfo:
     if isinstance(info, TupleStructInfo):
         return TupleStructInfo(
             [_lying(f, mesh, [place]) for f, place in zip(info.fields, placements)]
@@ -272,3 +305,4 @@ def placement(axes: Sequence[int | None]) -> Placement:
 
 
 register_dtensor_rule(infer_dtensor)
+register_on_mesh(_legal_on_mesh)

@@ -15,7 +15,7 @@ from typing import Any
 from tvm import arith, error, tir
 from tvm.ir import PrimExpr, Range
 from tvm.tir.buffer_mutator import BufferMutator
-from tvm.tir.stmt_functor import StmtExprVisitor
+from tvm.tir.stmt_functor import StmtExprVisitor, renew_defs
 
 __all__ = ["AxisGroup", "KernelAxes"]
 
@@ -122,7 +122,7 @@ class KernelAxes(StmtExprVisitor):
 
     def visit_for_(self, op: tir.For) -> None:
         self._extents_of_loops[op.loop_var] = op.extent
-        super().visit_for_(op)
+        self.visit(op.body)
 
     def visit_block_realize_(self, op: tir.BlockRealize) -> None:
         block = op.block
@@ -137,7 +137,7 @@ class KernelAxes(StmtExprVisitor):
         for axis, value in zip(block.iter_vars, op.iter_values):
             self._axes[axis.var] = axis
             self._note(axis.var).extents.append(axis.dom.extent)
-            self._analyzer.bind(axis.var, axis.dom, allow_override=True)
+            self._analyzer.bind(axis.var, axis.dom)
             loop = self._extents_of_loops.get(value) if isinstance(value, tir.Var) else None
             if loop is None or not self._analyzer.can_prove_equal(loop, axis.dom.extent):
                 self._keep_whole(axis.var, f"axis {axis.var} is not one loop")
@@ -280,7 +280,7 @@ class KernelAxes(StmtExprVisitor):
             position, dim = next(iter(group.dims))
             root = self._root((self.buffers[position], dim))
             parts[root] = parts.get(root, 1) * count
-        return _Local(self, parts).function(self.func)
+        return renew_defs(_Local(self, parts).function(self.func))
 
     def parts_of(self, key: Any, parts: dict[Any, int]) -> int:
         """Into how many parts a dimension (buffer, dim) or an axis is divided."""
@@ -301,13 +301,20 @@ class _Local(BufferMutator):
         if all(count == 1 for count in counts):
             return buffer
         shape = [_divided(extent, count) for extent, count in zip(buffer.shape, counts)]
-        return tir.decl_buffer(
-            shape,
+        if len(buffer.strides):
+            raise error.ValueError(
+                f"relax.distributed: {buffer.name} has strides, which its parts would not have"
+            )
+        return tir.Buffer(
+            buffer.data,
             str(buffer.dtype),
+            shape,
+            [],
+            buffer.elem_offset,
             buffer.name,
-            scope=str(buffer.scope),
-            data_alignment=buffer.data_alignment,
-            offset_factor=buffer.offset_factor,
+            buffer.data_alignment,
+            buffer.offset_factor,
+            buffer.axis_separators,
         )
 
     def axis(self, axis: tir.IterVar) -> tir.IterVar:
@@ -333,5 +340,3 @@ def _divided(extent: PrimExpr, count: int) -> PrimExpr:
     if isinstance(extent, tir.IntImm):
         return tir.IntImm(extent.dtype, extent.value // count)
     return extent
-
-

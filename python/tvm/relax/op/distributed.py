@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm import error
+from tvm import error, tir
 from tvm.ir import RelayExpr
 
 from ..dtensor import DeviceMesh, DTensorStructInfo, Placement
@@ -26,9 +26,7 @@ def annotate_sharding(input: RelayExpr, device_mesh: DeviceMesh, placement: Plac
 
     `relax.distributed.transform.PropagateSharding` finds out how the others lie then.
     """
-    return make_call(
-        "dist.annotate_sharding", input, device_mesh=device_mesh, placement=placement
-    )
+    return make_call("dist.annotate_sharding", input, device_mesh=device_mesh, placement=placement)
 
 
 def redistribute(input: RelayExpr, device_mesh: DeviceMesh, placement: Placement) -> Call:
@@ -79,11 +77,10 @@ def _parts(call: Call) -> StructInfo:
         )
     if isinstance(info, DTensorStructInfo):
         return DTensorStructInfo(whole, info.device_mesh, f"S[{axis}]")
-    shape[axis] = shape[axis] // count
+    shape[axis] = tir.floordiv(shape[axis], tir.const(count, str(shape[axis].dtype)))
     return with_shape(shape, whole.dtype, whole.vdevice)
 
 
 register_rule("dist.annotate_sharding", _annotated)
 register_rule("dist.redistribute", _redistributed)
 register_rule("dist.redistribute_replica_to_shard", _parts)
-
