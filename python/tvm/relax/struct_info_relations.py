@@ -27,6 +27,7 @@ __all__ = [
     "definable_tir_vars_in_struct_info",
     "derive_call_ret_struct_info",
     "erase_to_well_defined",
+    "extents_in_struct_info",
     "get_static_type",
     "narrower_struct_info",
     "struct_info_base_check",
@@ -80,6 +81,15 @@ def _extents_of(info: StructInfo) -> Iterable[PrimExpr]:
     elif isinstance(info, FuncStructInfo) and info.params is not None:
         for field in [*info.params, info.ret]:
             yield from _extents_of(field)
+
+
+def extents_in_struct_info(info: StructInfo) -> list[PrimExpr]:
+    """The extents of shapes and tensors in order; values of scalars are none."""
+    if isinstance(info, PrimStructInfo):
+        return []
+    if isinstance(info, TupleStructInfo):
+        return [extent for field in info.fields for extent in extents_in_struct_info(field)]
+    return [] if isinstance(info, FuncStructInfo) else list(_extents_of(info))
 
 
 def tir_vars_in_struct_info(info: StructInfo) -> list[tir.Var]:

@@ -25,6 +25,9 @@ _FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.Ba
     "R.function": read_relax_function,
 }
 
+# By the mark that decorators of programs' own have, which call one of those.
+_TOKENS = {"tir": "T.prim_func", "relax": "R.function"}
+
 
 def read_text(
     source: Source, constants: Mapping[str, Any] | None = None, check_well_formed: bool = False
@@ -111,14 +114,27 @@ class _TopReader(Evaluator):
         """The construct that a function is decorated with."""
         for decorator in node.decorator_list:
             call = decorator.func if isinstance(decorator, ast.Call) else decorator
-            what = self.construct(call)
+            what = self.construct(call) or self._marked(call)
             if what is not None and what in _FUNCTIONS:
                 return what
+        if self.around.decorator:
+            return self.around.decorator
         raise self.error(
             node,
             f"nothing says what kind of function `{node.name}` is",
             f"put @{' or @'.join(_FUNCTIONS)} before it",
         )
+
+    def _marked(self, node: ast.expr) -> str | None:
+        """What a decorator of the program's own reads, which its attribute `dispatch_token` says."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        found = self.around.constants.get(node.id) if isinstance(node, ast.Name) else None
+        for part in reversed(parts):
+            found = getattr(found, part, None)
+        return _TOKENS.get(getattr(found, "dispatch_token", ""))
 
     def function(self, node: ast.FunctionDef) -> ir.BaseFunc:
         """The function of a definition."""

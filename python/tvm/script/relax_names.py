@@ -15,6 +15,10 @@ from tvm.relax.op.calls import print as print
 from tvm.runtime import cpu as cpu
 from tvm.runtime import cuda as cuda
 from tvm.runtime import device as device
+from tvm.runtime import metal as metal
+from tvm.runtime import opencl as opencl
+from tvm.runtime import rocm as rocm
+from tvm.runtime import vulkan as vulkan
 
 from . import relax_dist as dist  # noqa: F401
 from .relax_devices import hint_on_device as hint_on_device
