@@ -171,8 +171,10 @@ def metadata_partitioner(rx_txt: str) -> list[str]:
     ValueError : the text has no metadata.
     """
     for line in ast.parse(rx_txt).body:
-        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "metadata":
-            if isinstance(line.value, ast.Call) and isinstance(line.value.args[0], ast.Constant):
+        match line:
+            case ast.Assign(
+                targets=[ast.Name("metadata")], value=ast.Call(args=[ast.Constant(value=str(kept))])
+            ):
                 below = rx_txt.splitlines()[line.end_lineno :]
-                return ["\n".join(below).lstrip("\n"), str(line.value.args[0].value)]
+                return ["\n".join(below).lstrip("\n"), kept]
     raise error.ValueError("metadata_partitioner: the metadata section was not found")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm import ir, relax, tir
+from tvm._ffi import get_global_func
 
 from .evaluator import Dialect, Evaluator
 from .graph import graph_member, read_relax_function
@@ -126,7 +127,7 @@ class _TopReader(Evaluator):
         )
 
     def _marked(self, node: ast.expr) -> str | None:
-        """What a decorator of the program's own reads, which its attribute `dispatch_token` says."""
+        """What a decorator of the program's own reads, by its attribute `dispatch_token`."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -193,6 +194,8 @@ class _TopReader(Evaluator):
                 if isinstance(func, relax.Function):
                     # Its result is known now, also where the text does not say it.
                     self.around.signatures[definition.name] = func
+                    variable = self.around.functions[name]
+                    get_global_func("relax.UpdateStructInfo")(variable, func.struct_info)
                 I.def_function(name, func)
         return builder.get()
 

@@ -19,8 +19,8 @@ def register(token: str, type_name: str) -> Callable[[Callable[..., Any]], Calla
     """
     raise error.NotImplementedError(
         f'dispatch.register("{token}", "{type_name}"): what a line of a program means is not open '
-        "to programs here; use T.macro for forms of one's own, a function that the text calls, or a "
-        "decorator that calls T.prim_func or R.function"
+        "to programs here; use T.macro for forms of one's own, a function that the text calls, or "
+        "a decorator that calls T.prim_func or R.function"
     )
 
 
