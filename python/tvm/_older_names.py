@@ -195,6 +195,8 @@ MOVED: Mapping[str, str] = {
 # Packages here whose parts TVM has in modules of their own.
 _PARTS: Mapping[str, str] = {
     "tvm.arith": "bound int_solver",
+    "tvm.dlight": "analysis",
+    "tvm.dlight.cpu": "base",
     "tvm.dlight.gpu": "base",
     "tvm.driver.tvmc": "common",
     "tvm.ir": "global_var_supply name_supply tensor_type",
@@ -215,6 +217,7 @@ _PARTS: Mapping[str, str] = {
     "tvm.meta_schedule.space_generator": "post_order_apply schedule_fn space_generator_union",
     "tvm.meta_schedule.task_scheduler": "gradient_based round_robin",
     "tvm.relax.analysis": "analysis",
+    "tvm.relax.distributed": "global_info struct_info type",
     "tvm.relax.frontend.nn": "torch",
     "tvm.relax.frontend.onnx": "onnx_frontend",
     "tvm.relax.frontend.torch": "exported_program_translator fx_translator",
@@ -228,6 +231,7 @@ _PARTS: Mapping[str, str] = {
     "tvm.relay.transform": "transform",
     "tvm.runtime.disco": "disco",
     "tvm.script.ir_builder.relax": "frame ir",
+    "tvm.script.ir_builder.tir": "frame ir",
     "tvm.testing": "utils",
     "tvm.tir": "generic",
     "tvm.topi.cuda": "conv2d",
@@ -244,10 +248,22 @@ WITHIN: Mapping[str, str] = {
     "tvm.autotvm.tuner.gridsearch_tuner": "tvm.autotvm.tuner.index_based_tuner",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model",
     "tvm.relay.backend.graph_executor_factory": "tvm.relay.backend.executor_factory",
+    "tvm.script.ir_builder.relax.distributed": "tvm.script.relax_dist",
+    "tvm.script.parser._core": "tvm.script.parser.core",
     "tvm.script.parser.ir": "tvm.script.ir",
     "tvm.script.parser.relax": "tvm.script.relax",
+    "tvm.script.parser.ir.entry": "tvm.script.ir",
+    "tvm.script.parser.relax.dist": "tvm.script.relax_dist",
+    "tvm.script.parser.relax.entry": "tvm.script.relax",
     "tvm.script.parser.tir": "tvm.script.tir",
+    "tvm.script.parser.tir.entry": "tvm.script.tir",
+    "tvm.runtime.support": "tvm.meta_schedule.utils",
+    "tvm.relax.backend.cuda": "tvm.relax.backend.contrib",
+    "tvm.relax.backend.cuda.cublas": "tvm.relax.backend.contrib.cublas",
+    "tvm.relax.backend.cuda.cudnn": "tvm.relax.backend.contrib.cudnn",
+    "tvm.relax.backend.cuda.cutlass": "tvm.relax.backend.contrib.cutlass",
     "tvm.tir.block_scope": "tvm.tir.schedule",
+    "tvm.tir.tensor_intrin.vnni": "tvm.tir.tensor_intrin.x86",
 }
 
 
@@ -288,6 +304,8 @@ class _SameNames(Loader):
         # Those that are loaded when they are first named.
         module.__dict__["__getattr__"] = lambda name: getattr(target, name)
         module.__dict__["__all__"] = list(public)
+        if any(name.startswith(f"{module.__name__}.") for name in WITHIN):
+            module.__path__ = []
 
 
 class _OlderModules(MetaPathFinder):

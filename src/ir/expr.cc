@@ -21,6 +21,19 @@ TVM_REGISTER_NODE(RangeNode, "ir.Range_from_min_extent");
 TVM_REGISTER_NODE(RelayExprNode);
 TVM_REGISTER_NODE(GlobalVarNode, "ir.GlobalVar");
 
+// What is known of a function is a note on its name, which has no part in equality.
+[[maybe_unused]] static const bool kNoteOnName = [] {
+  NodeReflection* reflection = NodeReflection::Mutable(GlobalVarNode::StaticTypeInfo());
+  static void (*const collect)(FieldTable*) = reflection->collect;
+  reflection->collect = [](FieldTable* out) {
+    collect(out);
+    for (FieldInfo& field : out->fields) {
+      if (std::string_view(field.name) == "struct_info_") field.role = FieldRole::kIgnore;
+    }
+  };
+  return true;
+}();
+
 namespace {
 
 struct ConversionTable {

@@ -157,6 +157,9 @@ void PrintObject(std::ostream& os, const Object* node, bool objects) {
     os << ')';
   } else if (node->IsInstance<DummyGlobalInfoNode>()) {
     os << "I.dummy_global_info()";
+  } else if (node->IsInstance<GlobalInfoNode>()) {
+    // Other kinds are of rooms above this one, which have their text.
+    os << AsRepr(Any(GetRef<ObjectRef>(node)));
   } else if (node->GetTypeKey() != "tir.IndexMap" || !PrintIndexMap(os, node)) {
     PrintNode(os, node);
   }
@@ -187,6 +190,19 @@ std::string ScriptScope::DeviceName(const VDevice& device) {
     if (KindOfTarget(other) == kind) ++of_kind;
   }
   return kind + ":" + std::to_string(number) + ":" + device->memory_scope.str();
+}
+
+std::string ScriptScope::GlobalInfoName(const GlobalInfo& info) {
+  if (current_scope != nullptr) {
+    for (const auto& [name, infos] : current_scope->global_infos_) {
+      for (size_t i = 0; i < infos.size(); ++i) {
+        if (StructuralEqual()(infos[i], info)) {
+          return "\"" + name.str() + "[" + std::to_string(i) + "]\"";
+        }
+      }
+    }
+  }
+  return AsRepr(Any(info));
 }
 
 ScriptScope::ScriptScope() : root_(current_scope == nullptr ? this : current_scope) {

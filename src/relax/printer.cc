@@ -17,11 +17,11 @@ namespace relax {
 
 namespace {
 
-/*! \brief Write the value of a constant of one number, if the text has all of it. */
-bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
+/*! \brief The value of a constant of one number as text; empty if that would not have all of it. */
+std::string NumberText(const runtime::NDArray& data) {
   DataType dtype = data.dtype();
   bool on_host = data->tensor.device.device_type == kDLCPU;
-  if (!on_host || !data.Shape().empty() || dtype.lanes() != 1) return false;
+  if (!on_host || !data.Shape().empty() || dtype.lanes() != 1) return "";
   const void* at = data.data();
   char text[64];
   auto write = [&](auto value) {
@@ -29,24 +29,22 @@ bool PrintNumber(std::ostream& os, const runtime::NDArray& data) {
     std::string digits(text, end);
     bool real = std::is_floating_point_v<decltype(value)>;
     if (real && digits.find_first_of(".e") == std::string::npos) digits += ".0";
-    os << "R.const(" << digits << ", \"" << dtype << "\")";
-    return true;
+    return digits;
   };
   if (dtype == DataType::Float(32)) {
     float value = *static_cast<const float*>(at);
-    return std::isfinite(value) && write(value);
+    return std::isfinite(value) ? write(value) : "";
   }
   if (dtype == DataType::Float(64)) {
     double value = *static_cast<const double*>(at);
-    return std::isfinite(value) && write(value);
+    return std::isfinite(value) ? write(value) : "";
   }
   if (dtype == DataType::Int(32)) return write(*static_cast<const int32_t*>(at));
   if (dtype == DataType::Int(64)) return write(*static_cast<const int64_t*>(at));
   if (dtype.is_bool()) {
-    os << "R.const(" << (*static_cast<const uint8_t*>(at) != 0 ? "True" : "False") << ", \"bool\")";
-    return true;
+    return *static_cast<const uint8_t*>(at) != 0 ? "True" : "False";
   }
-  return false;
+  return "";
 }
 
 }  // namespace
@@ -131,6 +129,8 @@ void RelaxPrinter::Print(const StructInfo& info) {
     }
   } else if (const auto* tensor = info.as<TensorStructInfoNode>()) {
     Print(tensor);
+  } else if (const auto* parts = info.as<distributed::DTensorStructInfoNode>()) {
+    Print(parts);
   } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {
     os_ << "R.Tuple";
     if (tuple->fields.empty()) return;
@@ -171,6 +171,27 @@ void RelaxPrinter::Print(const TensorStructInfoNode* tensor) {
   os_ << ')';
 }
 
+void RelaxPrinter::Print(const distributed::DTensorStructInfoNode* parts) {
+  const TensorStructInfo& tensor = parts->tensor_sinfo;
+  const bool named = !tensor->shape || tensor->dtype.is_void();
+  os_ << "R.DTensor(";
+  if (const auto* literal = tensor->shape ? tensor->shape.value().as<ShapeExprNode>() : nullptr) {
+    os_ << '(';
+    PrintExtents(literal->values);
+    os_ << (literal->values.size() == 1 ? ",), " : "), ");
+  } else if (tensor->shape) {
+    Print(tensor->shape.value());
+    os_ << ", ";
+  }
+  if (!tensor->dtype.is_void()) {
+    os_ << (named ? "dtype=\"" : "\"") << tensor->dtype << "\", ";
+  }
+  os_ << (named ? "device_mesh=" : "") << ScriptScope::GlobalInfoName(parts->device_mesh);
+  os_ << (named ? ", placement=" : ", ") << parts->placement;
+  if (!tensor->shape && tensor->ndim != -1) os_ << ", ndim=" << tensor->ndim;
+  os_ << ')';
+}
+
 void RelaxPrinter::Print(const FuncStructInfoNode* func) {
   os_ << "R.Callable";
   const bool any = func->ret.as<ObjectStructInfoNode>() != nullptr;
@@ -200,7 +221,17 @@ void RelaxPrinter::Print(const RelayExpr& expr) {
   if (const auto* var = expr.as<VarNode>()) {
     os_ << Fresh(var, var->name_hint);
   } else if (const auto* constant = expr.as<ConstantNode>()) {
-    if (!PrintNumber(os_, constant->data)) os_ << ScriptScope().Refer(expr);
+    const std::string number = NumberText(constant->data);
+    StructInfo info = GetStructInfo(expr);
+    if (number.empty()) {
+      os_ << ScriptScope().Refer(expr);
+    } else if (info->IsInstance<distributed::DTensorStructInfoNode>()) {
+      os_ << "R.dist.const(" << number << ", ";
+      Print(info);
+      os_ << ')';
+    } else {
+      os_ << "R.const(" << number << ", \"" << constant->data.dtype() << "\")";
+    }
   } else if (const auto* shape = expr.as<ShapeExprNode>()) {
     os_ << "R.shape([";
     PrintExtents(shape->values);
@@ -324,6 +355,15 @@ void RelaxPrinter::PrintSetting(const Any& value) {
     PrintScriptText(os_, ScriptScope::DeviceName(GetRef<VDevice>(device)));
     return;
   }
+  if (value.is_object() && value.object()->IsInstance<distributed::DeviceMeshNode>()) {
+    const auto* mesh = static_cast<const distributed::DeviceMeshNode*>(value.object());
+    os_ << ScriptScope::GlobalInfoName(GetRef<GlobalInfo>(mesh));
+    return;
+  }
+  if (value.is_object() && value.object()->IsInstance<distributed::PlacementNode>()) {
+    os_ << AsRepr(value);
+    return;
+  }
   if (value.is_object() && value.object()->IsInstance<PrimValueNode>()) {
     Print(GetRef<RelayExpr>(static_cast<const PrimValueNode*>(value.object())));
     return;
@@ -338,6 +378,19 @@ bool SaysItsResult(const CallNode* call) {
   if (call->sinfo_args.empty()) return false;
   const auto* op = call->op.as<OpNode>();
   return op != nullptr || call->op.as<ExternFuncNode>() != nullptr;
+}
+
+/*! \brief Whether what a call gives are tensors on several devices. */
+bool HasParts(const CallNode* call) {
+  for (const StructInfo& info : call->sinfo_args) {
+    if (info->IsInstance<distributed::DTensorStructInfoNode>()) return true;
+    const auto* tuple = info.as<TupleStructInfoNode>();
+    if (tuple == nullptr) continue;
+    for (const StructInfo& field : tuple->fields) {
+      if (field->IsInstance<distributed::DTensorStructInfoNode>()) return true;
+    }
+  }
+  return false;
 }
 
 /*! \brief Operators whose text is called for its effect. */
@@ -357,13 +410,15 @@ void RelaxPrinter::PrintCall(const CallNode* call) {
     name = op->name.str();
     const std::string prefix = "relax.";
     if (name.rfind(prefix, 0) == 0) {
-      os_ << "R." << name.substr(prefix.size()) << '(';
+      const bool parts = name == "relax.call_tir" && HasParts(call);
+      os_ << (parts ? "R.dist." : "R.") << name.substr(prefix.size()) << '(';
     } else {
       os_ << "R.call_op(\"" << name << '"';
       first = false;
     }
     destination = name == "relax.call_tir" || name == "relax.call_dps_packed" ||
-                  name == "relax.call_tir_inplace" || name == "relax.call_tir_with_grad";
+                  name == "relax.call_tir_inplace" || name == "relax.call_tir_with_grad" ||
+                  name == "relax.dist.call_tir_local_view";
   } else if (const auto* external = call->op.as<ExternFuncNode>()) {
     os_ << "R.call_packed(";
     PrintScriptText(os_, external->global_symbol);

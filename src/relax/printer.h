@@ -7,6 +7,7 @@
 
 #include <tvm/expr/var.h>
 #include <tvm/ir/script_printer.h>
+#include <tvm/relax/distributed.h>
 #include <tvm/relax/expr.h>
 
 #include <ostream>
@@ -53,6 +54,7 @@ class RelaxPrinter {
 
  private:
   void Print(const TensorStructInfoNode* tensor);
+  void Print(const distributed::DTensorStructInfoNode* parts);
   void Print(const FuncStructInfoNode* func);
   void PrintScalar(const PrimExpr& value);
   void PrintSetting(const Any& value);

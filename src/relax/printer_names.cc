@@ -38,6 +38,8 @@ class Collector {
   void Visit(const StructInfo& info) {
     if (const auto* tensor = info.as<TensorStructInfoNode>()) {
       if (tensor->shape) VisitAll(Downcast<ShapeExpr>(tensor->shape.value())->values);
+    } else if (const auto* parts = info.as<distributed::DTensorStructInfoNode>()) {
+      Visit(parts->tensor_sinfo);
     } else if (const auto* shape = info.as<ShapeStructInfoNode>()) {
       if (shape->values) VisitAll(shape->values.value());
     } else if (const auto* tuple = info.as<TupleStructInfoNode>()) {

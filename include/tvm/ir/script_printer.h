@@ -64,6 +64,11 @@ class ScriptScope {
    */
   static std::string DeviceName(const VDevice& device);
   /*!
+   * \brief A piece of global information as the scripts of graphs name it: the text "mesh[0]" where
+   * it is the first of the module's list "mesh", its own text where no module with it is printed.
+   */
+  static std::string GlobalInfoName(const GlobalInfo& info);
+  /*!
    * \brief Keep an object whose contents are no text in the script's metadata.
    * \return The expression that refers to it.
    */

@@ -14,7 +14,7 @@ Examples
 True
 """
 
-from . import base, gpu
+from . import base, cpu, gpu
 from .base import (
     ApplyDefaultSchedule,
     BlockInfo,
@@ -35,6 +35,7 @@ __all__ = [
     "IterInfo",
     "ScheduleRule",
     "base",
+    "cpu",
     "collect_block_iter_vars_used_in_access_region",
     "collect_vars_used_in_prim_expr",
     "detect_dominant_read",

@@ -370,7 +370,7 @@ class BlockBuilder:
         self._close_into(scope)
         self.begin_binding_block()
         scope.gvar = GlobalVar(self._global_names.fresh(scope.name))
-        self._functions[scope.gvar] = self._finish(scope)
+        self._enter(scope.gvar, self._finish(scope))
         return scope.gvar
 
     def _visible(self, expr: RelayExpr, scope: _Scope) -> RelayExpr:
@@ -405,15 +405,21 @@ class BlockBuilder:
 
     def _add(self, func: BaseFunc, name: str) -> GlobalVar:
         gvar = GlobalVar(self._global_names.fresh(name))
-        self._functions[gvar] = func
+        self._enter(gvar, func)
         return gvar
+
+    def _enter(self, gvar: GlobalVar, func: BaseFunc) -> None:
+        """Make a function that of a name, which says what is known of it."""
+        self._functions[gvar] = func
+        if isinstance(func, Function):
+            _update(gvar, func.struct_info)
 
     def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
         """Replace a function of the module."""
         for known in self._functions:
             if known.name_hint == gv.name_hint:
                 gv = known
-        self._functions[gv] = updated_func
+        self._enter(gv, updated_func)
 
     def get_unique_name(self, name_prefix: str) -> str:
         """A name that no variable of the function has."""

@@ -15,6 +15,7 @@ from tvm import error
 from tvm.ir import GlobalVar, IRModule, Op, PrimExpr, RelayExpr
 
 from .block_builder import BlockBuilder
+from .dtensor import DTensorStructInfo
 from .expr import (
     Binding,
     BindingBlock,
@@ -283,6 +284,8 @@ class PyExprVisitor:
         if isinstance(info, TensorStructInfo):
             if info.shape is not None:
                 self.visit_expr(info.shape)
+        elif isinstance(info, DTensorStructInfo):
+            self.visit_struct_info(info.tensor_sinfo)
         elif isinstance(info, ShapeStructInfo):
             for value in info.values or ():
                 self.visit_prim_expr(value)
@@ -356,6 +359,9 @@ def map_struct_info(
         if new.same_as(info.shape):
             return info
         return TensorStructInfo(new, str(info.dtype), info.vdevice)
+    if isinstance(info, DTensorStructInfo):
+        tensor = map_struct_info(info.tensor_sinfo, extent, shape)
+        return info if tensor.same_as(info.tensor_sinfo) else info.with_tensor(tensor)
     if isinstance(info, TupleStructInfo):
         fields = [map_struct_info(field, extent, shape) for field in info.fields]
         same = all(a.same_as(b) for a, b in zip(fields, info.fields))

@@ -10,6 +10,7 @@ import tvm
 from tvm import arith, error, tir
 from tvm.ir import PrimExpr, RelayExpr, Type, structural_equal
 
+from .dtensor import DTensorStructInfo
 from .expr import Call, ShapeExpr, Var
 from .struct_info import (
     FuncStructInfo,
@@ -26,6 +27,7 @@ __all__ = [
     "definable_tir_vars_in_struct_info",
     "derive_call_ret_struct_info",
     "erase_to_well_defined",
+    "extents_in_struct_info",
     "get_static_type",
     "narrower_struct_info",
     "struct_info_base_check",
@@ -66,6 +68,8 @@ def _extents_of(info: StructInfo) -> Iterable[PrimExpr]:
     if isinstance(info, TensorStructInfo):
         if isinstance(info.shape, ShapeExpr):
             yield from info.shape.values
+    elif isinstance(info, DTensorStructInfo):
+        yield from _extents_of(info.tensor_sinfo)
     elif isinstance(info, ShapeStructInfo):
         yield from info.values or ()
     elif isinstance(info, PrimStructInfo):
@@ -77,6 +81,15 @@ def _extents_of(info: StructInfo) -> Iterable[PrimExpr]:
     elif isinstance(info, FuncStructInfo) and info.params is not None:
         for field in [*info.params, info.ret]:
             yield from _extents_of(field)
+
+
+def extents_in_struct_info(info: StructInfo) -> list[PrimExpr]:
+    """The extents of shapes and tensors in order; values of scalars are none."""
+    if isinstance(info, PrimStructInfo):
+        return []
+    if isinstance(info, TupleStructInfo):
+        return [extent for field in info.fields for extent in extents_in_struct_info(field)]
+    return [] if isinstance(info, FuncStructInfo) else list(_extents_of(info))
 
 
 def tir_vars_in_struct_info(info: StructInfo) -> list[tir.Var]:
@@ -147,6 +160,9 @@ def _map_extents(info: StructInfo, extent: Any, shape: Any, weaken: bool) -> Str
         if all(a.same_as(b) for a, b in zip(values, info.shape.values)):
             return info
         return TensorStructInfo(values, str(info.dtype), info.vdevice)
+    if isinstance(info, DTensorStructInfo):
+        tensor = _map_extents(info.tensor_sinfo, extent, shape, weaken)
+        return info if tensor.same_as(info.tensor_sinfo) else info.with_tensor(tensor)
     if isinstance(info, TupleStructInfo):
         fields = [_map_extents(field, extent, shape, weaken) for field in info.fields]
         same = all(a.same_as(b) for a, b in zip(fields, info.fields))
@@ -238,6 +254,10 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
         return _shape_check(base.ndim, derived.ndim, base.values, derived.values)
     if isinstance(base, TensorStructInfo):
         return _tensor_check(base, derived)
+    if isinstance(base, DTensorStructInfo):
+        if not _lie_alike(base, derived):
+            return never
+        return _tensor_check(base.tensor_sinfo, derived.tensor_sinfo)
     if isinstance(base, TupleStructInfo):
         if len(base.fields) != len(derived.fields):
             return never
@@ -254,6 +274,12 @@ def narrower_struct_info(declared: StructInfo, known: StructInfo | None) -> Stru
     if known is None or struct_info_base_check(declared, known) != BaseCheckResult.PASS:
         return declared
     return declared if structural_equal(declared, known) else known
+
+
+def _lie_alike(a: DTensorStructInfo, b: DTensorStructInfo) -> bool:
+    return structural_equal(a.device_mesh, b.device_mesh) and structural_equal(
+        a.placement, b.placement
+    )
 
 
 def _shape_check(
@@ -343,6 +369,10 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
             if None in values or _same_extents(*values) != BaseCheckResult.PASS:
                 return TensorStructInfo(None, dtype, vdevice, rank)
         return TensorStructInfo(lhs.shape, dtype, vdevice)
+    if isinstance(lhs, DTensorStructInfo):
+        if not _lie_alike(lhs, rhs):
+            return ObjectStructInfo()
+        return lhs.with_tensor(struct_info_lca(lhs.tensor_sinfo, rhs.tensor_sinfo))
     if isinstance(lhs, TupleStructInfo):
         if len(lhs.fields) != len(rhs.fields):
             return ObjectStructInfo()
@@ -377,6 +407,8 @@ def unify_struct_info(param: StructInfo, arg: StructInfo, values: dict[tir.Var, 
         for a, b in zip(param.fields, arg.fields):
             unify_struct_info(a, b, values)
         return
+    if isinstance(param, DTensorStructInfo) and isinstance(arg, DTensorStructInfo):
+        param, arg = param.tensor_sinfo, arg.tensor_sinfo
     pairs: list[tuple[Any, Any]] = []
     if isinstance(param, PrimStructInfo) and isinstance(arg, PrimStructInfo):
         pairs = [(param.value, arg.value)]

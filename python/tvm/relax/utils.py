@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import typing
@@ -18,7 +19,13 @@ from .fresh_variables import FreshVariables
 from .te_calls import gen_call_tir_inputs
 from .transform.bind import bind_function
 
-__all__ = ["args_converter", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs"]
+__all__ = [
+    "args_converter",
+    "convert_to_expr",
+    "copy_with_new_vars",
+    "gen_call_tir_inputs",
+    "metadata_partitioner",
+]
 
 
 def copy_with_new_vars(func: Function) -> Function:
@@ -150,3 +157,24 @@ class _ArgsConverter:
 
 
 args_converter = _ArgsConverter()
+
+
+def metadata_partitioner(rx_txt: str) -> list[str]:
+    """The text of a program, and the JSON of the objects that it refers to.
+
+    Parameters
+    ----------
+    rx_txt : what ``mod.script(show_meta=True)`` or ``mod.astext()`` gives.
+
+    Raises
+    ------
+    ValueError : the text has no metadata.
+    """
+    for line in ast.parse(rx_txt).body:
+        match line:
+            case ast.Assign(
+                targets=[ast.Name("metadata")], value=ast.Call(args=[ast.Constant(value=str(kept))])
+            ):
+                below = rx_txt.splitlines()[line.end_lineno :]
+                return ["\n".join(below).lstrip("\n"), kept]
+    raise error.ValueError("metadata_partitioner: the metadata section was not found")

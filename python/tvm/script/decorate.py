@@ -8,7 +8,7 @@ import itertools
 import linecache
 import sys
 from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -21,19 +21,30 @@ from .source import Source
 
 __all__ = ["function_decorator", "is_in_class", "read_object", "text_around"]
 
+_TOKENS = {"T.prim_func": "tir", "R.function": "relax"}
 
-def read_object(thing: Any, frame: FrameType, check_well_formed: bool = True) -> Any:
+
+def read_object(
+    thing: Any,
+    frame: FrameType,
+    check_well_formed: bool = True,
+    decorator: str = "",
+    options: Mapping[str, Any] | None = None,
+) -> Any:
     """The program that the text of a Python function or class describes.
 
     Parameters
     ----------
     frame : where it is defined; the names known there have their values in the program.
+    decorator : what reads a function, "T.prim_func", where its text need not say so.
+    options : those that the decorator was given beside the text.
 
     Raises
     ------
     ValueError : the text is not to be found.
     """
     source, around = text_around(thing, frame)
+    around.decorator, around.options = decorator, dict(options or {})
     return read_definition(source, around, check_well_formed)
 
 
@@ -47,6 +58,8 @@ def text_around(thing: Any, frame: FrameType) -> tuple[Source, Surroundings]:
     lines, first_line, name = _lines_of(thing, frame)
     known: ChainMap[str, Any] = ChainMap(frame.f_locals, frame.f_globals)
     if inspect.isfunction(thing):
+        if thing.__globals__ is not frame.f_globals:
+            known = ChainMap(thing.__globals__)
         # What an inner function uses stays known after the outer one has returned.
         known = known.new_child(dict(inspect.getclosurevars(thing).nonlocals))
     dialects = {
@@ -79,23 +92,30 @@ def _lines_of(thing: Any, frame: FrameType) -> tuple[list[str], int, str]:
     )
 
 
-def function_decorator(name: str) -> Callable[..., Any]:
+def function_decorator(name: str, positional: Sequence[str]) -> Callable[..., Any]:
     """A decorator of functions, with and without options in parentheses.
 
-    In the body of a class it leaves the function alone: the decorator of the class reads all.
+    In the body of a class it leaves the function alone: the decorator of the class reads all. A
+    decorator of a program's own may call it, if its attribute `dispatch_token` is that of this one.
+
+    Parameters
+    ----------
+    positional : options in the order in which a call may give them behind the function.
     """
 
-    def decorator(func: Callable[..., Any] | None = None, **options: Any) -> Any:
+    def decorator(func: Callable[..., Any] | None = None, *given: Any, **options: Any) -> Any:
         frame = sys._getframe(1)
-        check = options.get("check_well_formed", True)
+        if len(given) > len(positional):
+            raise error.TypeError(f"{name} takes {len(positional)} options, got {len(given)}")
+        options = dict(zip(positional, given)) | options
         if func is None:
-            # The other options are in the text, which is read with the function.
-            return lambda inner: _read(inner, frame, check)
+            return lambda inner: _read(inner, frame, name, options)
         if not inspect.isfunction(func):
             raise error.TypeError(f"{name} decorates a function, got {type(func).__name__}")
-        return _read(func, frame, check)
+        return _read(func, frame, name, options)
 
     decorator.__name__ = decorator.__qualname__ = name.rsplit(".", 1)[-1]
+    decorator.dispatch_token = _TOKENS[name]  # type: ignore[attr-defined]
     return decorator
 
 
@@ -113,8 +133,17 @@ def is_in_class(frame: FrameType) -> bool:
     return not above or any("ir_module" in line or "rewriter" in line for line in decorators)
 
 
-def _read(func: Callable[..., Any], frame: FrameType, check_well_formed: bool) -> Any:
-    return func if is_in_class(frame) else read_object(func, frame, check_well_formed)
+def _read(
+    func: Callable[..., Any], frame: FrameType, decorator: str, options: Mapping[str, Any]
+) -> Any:
+    around: FrameType | None = frame
+    # A decorator of the program's own stands between the definition and ours.
+    while around is not None and around.f_globals is not func.__globals__:
+        around = around.f_back
+    frame = around or frame
+    if is_in_class(frame):
+        return func
+    return read_object(func, frame, options.get("check_well_formed", True), decorator, options)
 
 
 def macro_decorator(name: str) -> Callable[..., Any]:

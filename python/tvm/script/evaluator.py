@@ -163,6 +163,9 @@ class Evaluator(Reader):
         if name in self.around.constants:
             return self.around.constants[name]
         builtin = self._builtin(name)
+        if builtin is None and name in self.around.functions:
+            # Functions of the module by their bare names, as scripts of 2022 have them.
+            return self.around.functions[name]
         return self.lookup(node) if builtin is None else builtin
 
     def _builtin(self, name: str) -> Any:

@@ -24,9 +24,9 @@ from .reader import Surroundings, kind_of
 from .relax_types import StructInfoMaker, SymbolicNames, info_of, naming
 from .source import Source
 
-__all__ = ["read_relax_function"]
+__all__ = ["graph_member", "read_relax_function"]
 
-_SPACES = ("nn", "ccl", "image", "grad", "vm", "memory", "builtin", "inspect")
+_SPACES = ("nn", "ccl", "dist", "image", "grad", "vm", "memory", "builtin", "inspect")
 
 
 def read_relax_function(
@@ -73,7 +73,7 @@ class GraphReader(Evaluator):
         self._builder = builder
         self._symbols = SymbolicNames()
         self._attrs: dict[str, Any] = {}
-        self._dialects["R"] = Dialect("R", _member)
+        self._dialects["R"] = Dialect("R", graph_member)
         self._blocks: list[relax.BindingBlock] = []
         self._outputs: _Outputs | None = None
 
@@ -498,7 +498,7 @@ class GraphReader(Evaluator):
         return self.error(node, f"there is no construct `{what}`", way_out)
 
 
-def _member(name: str) -> Any:
+def graph_member(name: str) -> Any:
     """What ``R.name`` is in a text; nothing of Python's can be reached from it."""
     if name in _SPACES:
         space = getattr(R, name)

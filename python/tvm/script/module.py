@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm import ir, relax, tir
+from tvm._ffi import get_global_func
 
-from .evaluator import Evaluator
-from .graph import read_relax_function
+from .evaluator import Dialect, Evaluator
+from .graph import graph_member, read_relax_function
 from .ir_builder import ir as I
 from .ir_builder.base import IRBuilder
 from .options import decorator_options
@@ -24,6 +25,9 @@ _FUNCTIONS: Mapping[str, Callable[[Source, ast.FunctionDef, Surroundings], ir.Ba
     "T.prim_func": read_prim_func,
     "R.function": read_relax_function,
 }
+
+# By the mark that decorators of programs' own have, which call one of those.
+_TOKENS = {"tir": "T.prim_func", "relax": "R.function"}
 
 
 def read_text(
@@ -50,6 +54,8 @@ class _TopReader(Evaluator):
 
     def __init__(self, source: Source, around: Surroundings, check_well_formed: bool) -> None:
         super().__init__(source, around)
+        # Meshes of devices stand among what a module says beside its functions.
+        self._dialects["R"] = Dialect("R", graph_member)
         self._check = check_well_formed
 
     def text_of(self, tree: ast.Module) -> Any:
@@ -109,14 +115,27 @@ class _TopReader(Evaluator):
         """The construct that a function is decorated with."""
         for decorator in node.decorator_list:
             call = decorator.func if isinstance(decorator, ast.Call) else decorator
-            what = self.construct(call)
+            what = self.construct(call) or self._marked(call)
             if what is not None and what in _FUNCTIONS:
                 return what
+        if self.around.decorator:
+            return self.around.decorator
         raise self.error(
             node,
             f"nothing says what kind of function `{node.name}` is",
             f"put @{' or @'.join(_FUNCTIONS)} before it",
         )
+
+    def _marked(self, node: ast.expr) -> str | None:
+        """What a decorator of the program's own reads, by its attribute `dispatch_token`."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        found = self.around.constants.get(node.id) if isinstance(node, ast.Name) else None
+        for part in reversed(parts):
+            found = getattr(found, part, None)
+        return _TOKENS.get(getattr(found, "dispatch_token", ""))
 
     def function(self, node: ast.FunctionDef) -> ir.BaseFunc:
         """The function of a definition."""
@@ -175,6 +194,8 @@ class _TopReader(Evaluator):
                 if isinstance(func, relax.Function):
                     # Its result is known now, also where the text does not say it.
                     self.around.signatures[definition.name] = func
+                    variable = self.around.functions[name]
+                    get_global_func("relax.UpdateStructInfo")(variable, func.struct_info)
                 I.def_function(name, func)
         return builder.get()
 

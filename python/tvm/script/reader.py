@@ -55,6 +55,10 @@ class Surroundings:
         self.functions = dict(functions or {})
         self.metadata = metadata
         self.exact = exact
+        # What reads the function although its text does not name it, and the options that it was
+        # given: a decorator of the program's own, which calls ours.
+        self.decorator = ""
+        self.options: dict[str, Any] = {}
         # The name of the class that is read, which stands for the module inside of it.
         self.module_name = ""
         # Functions of the module by name as they stand in the text, and what the readers of a

@@ -13,7 +13,7 @@ from .annotations import construct
 from .decorate import function_decorator, macro_decorator, read_object
 from .relax_names import *  # noqa: F403
 
-function = function_decorator("R.function")
+function = function_decorator("R.function", ("pure", "private", "check_well_formed"))
 macro = macro_decorator("R.macro")
 
 

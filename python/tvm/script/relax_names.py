@@ -15,9 +15,16 @@ from tvm.relax.op.calls import print as print
 from tvm.runtime import cpu as cpu
 from tvm.runtime import cuda as cuda
 from tvm.runtime import device as device
+from tvm.runtime import metal as metal
+from tvm.runtime import opencl as opencl
+from tvm.runtime import rocm as rocm
+from tvm.runtime import vulkan as vulkan
 
+from . import relax_dist as dist  # noqa: F401
 from .relax_devices import hint_on_device as hint_on_device
 from .relax_devices import to_vdevice as to_vdevice
+from .relax_dist import DTensor as DTensor
+from .relax_dist import device_mesh as device_mesh
 from .relax_types import Callable as Callable
 from .relax_types import Object as Object
 from .relax_types import Prim as Prim

@@ -9,7 +9,7 @@ from .ir_builder import tir as _builder
 
 __all__ = ["macro", "prim_func"]
 
-prim_func = function_decorator("T.prim_func")
+prim_func = function_decorator("T.prim_func", ("private", "check_well_formed"))
 macro = macro_decorator("T.macro")
 
 

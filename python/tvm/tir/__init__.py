@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import analysis, functor, ir_builder, schedule, stmt_functor, transform, usmp
 from .analysis import CallEffectKind
 from .any_extent import Any
-from .block import Block, BlockRealize, MatchBufferRegion
+from .block import Block, BlockRealize, MatchBufferRegion, SBlock, SBlockRealize
 from .block_dependence_info import BlockDependenceInfo
 from .buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from .builtin import *

@@ -93,3 +93,8 @@ class BlockRealize(Stmt):
         self.__init_handle_by_constructor__(
             _ffi_api.BlockRealize, values, convert(predicate), block
         )
+
+
+# Newer TVM's names of the two.
+SBlock = Block
+SBlockRealize = BlockRealize

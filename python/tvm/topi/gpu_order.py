@@ -131,7 +131,7 @@ def _runs(rows: _Rows, order: Any) -> tir.Stmt:
                 )
                 with ib.if_scope(in_front):
                     rank[0] = rank[0] + 1
-        ib.buffer_ptr(order.asobject())[row * rows.extent + start + rank[0]] = i
+        ib.buffer_ptr(order.asobject())[row * rows.extent + start + rank[0]] = tir.Cast("int32", i)
         return ib.get()
 
     return kernel([rows.count, rows.extent], one)
@@ -146,8 +146,10 @@ def _merged(rows: _Rows, width: int, old: Any, new: Any) -> tir.Stmt:
         start = i // (2 * width) * (2 * width)
         middle, end = (tir.min(start + k * width, rows.extent) for k in (1, 2))
         is_left = i < middle
-        low = ib.allocate("int32", (1,), "low", scope="local")
-        high = ib.allocate("int32", (1,), "high", scope="local")
+        # Open extents of graphs are int64, and so are places then; positions along a row fit in 32.
+        index = str(tir.min(start, middle).dtype)
+        low = ib.allocate(index, (1,), "low", scope="local")
+        high = ib.allocate(index, (1,), "high", scope="local")
         position = ib.allocate("int32", (1,), "position", scope="local")
         position[0] = old[first + i]
         low[0] = tir.Select(is_left, middle, start)

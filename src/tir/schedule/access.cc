@@ -56,7 +56,19 @@ void ListBuffers(Access* found) {
   }
 }
 
-void AddStmt(const Stmt& stmt, Access* found) {
+/*! \brief A statement with the values of variables that it binds in the places of these. */
+Stmt WithoutLets(const Stmt& stmt) {
+  auto inlined = [](const ObjectRef& node) -> ObjectRef {
+    const auto* let = node.as<LetStmtNode>();
+    Stmt body = Substitute(let->body, {{let->var.get(), let->value}});
+    // What the value reads is read, whether it is used or not.
+    return SeqStmt::Flatten({Evaluate(let->value), body});
+  };
+  return IRTransform(stmt, nullptr, inlined, {"tir.LetStmt"});
+}
+
+void AddStmt(const Stmt& given, Access* found) {
+  const Stmt stmt = Holds<LetStmtNode>(given) ? WithoutLets(given) : given;
   PostOrderVisit(stmt, [&](const ObjectRef& node) {
     if (const auto* load = node.as<BufferLoadNode>()) {
       found->reads.push_back({load->buffer, load->indices});
@@ -192,9 +204,9 @@ bool Starts(const BlockItem& block, const Access& body) {
          !VarsOf(block.init).Intersects(VarsOfIters(block.Reducing()));
 }
 
-/*! \brief Variables of the blocks around a block, which do not change while it runs. */
+/*! \brief Variables that do not change while a block runs: of blocks around it, and symbols. */
 VarSet ConstantsOf(const Tree& tree, Id id) {
-  VarSet found;
+  VarSet found = tree.Symbols();
   for (Id at = tree[id].parent; at != kNone; at = tree[at].parent) {
     if (tree.IsBlock(at)) found.Add(VarsOfIters(tree.block(at).iter_vars));
   }
@@ -204,6 +216,10 @@ VarSet ConstantsOf(const Tree& tree, Id id) {
 /*! \brief The variable of which an index is the sum with constants. */
 std::optional<Var> ShiftedVar(const PrimExpr& index, const VarSet& constant) {
   if (const auto* var = index.as<VarNode>()) return GetRef<Var>(var);
+  if (const auto* gap = index.as<SubNode>()) {
+    if (VarsOf(gap->b).IsSubsetOf(constant)) return ShiftedVar(gap->a, constant);
+    return std::nullopt;
+  }
   const auto* sum = index.as<AddNode>();
   if (sum == nullptr) return std::nullopt;
   for (const auto& [part, rest] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {

@@ -346,6 +346,17 @@ PrimFunc Tree::ToFunc() const {
   return made;
 }
 
+VarSet Tree::Symbols() const {
+  VarSet found;
+  for (const Var& param : func_->params) {
+    if (!param->dtype.is_handle()) found.Add(param);
+    if (func_->buffer_map.count(param) == 0) continue;
+    const Buffer& buffer = func_->buffer_map.at(param);
+    for (const PrimExpr& extent : buffer->shape) found.Add(VarsOf(extent));
+  }
+  return found;
+}
+
 bool Tree::IsParam(const Buffer& buffer) const {
   for (const auto& [var, param] : func_->buffer_map) {
     if (param.same_as(buffer)) return true;

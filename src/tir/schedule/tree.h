@@ -230,6 +230,8 @@ class Tree {
   PrimFunc ToFunc() const;
   /*! \brief Whether the caller gives the buffer. */
   bool IsParam(const Buffer& buffer) const;
+  /*! \brief Scalar parameters and extents of parameters, which are the same for all instances. */
+  VarSet Symbols() const;
   /*! \brief Whether the order in which the buffer is written decides on its values. */
   bool IsPinned(const Buffer& buffer) const;
   /*! \brief `wanted`, with a number behind it if a block, loop or buffer is called so. */

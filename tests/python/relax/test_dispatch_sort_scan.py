@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm import dlight as dl
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -61,3 +62,31 @@ def test_the_device_of_the_operand_goes_before() -> None:
     with tvm.target.Target("llvm"):
         mod = relax.backend.DispatchSortScan()(OnDevice)
     assert "threadIdx.x" in str(mod["sort"])
+
+
+def test_kernels_of_open_extents_launch_by_themselves() -> None:
+    @I.ir_module
+    class Open:
+        @R.function
+        def main(x: R.Tensor(("rows", "columns"), "float32")):
+            a = R.argsort(x, descending=True)
+            b = R.cumsum(x, axis=1)
+            return (a, b)
+
+    with tvm.target.Target("cuda"):
+        mod = relax.backend.DispatchSortScan()(Open)
+        # A rule that binds loops would launch threads within threads.
+        kept = dl.ApplyDefaultSchedule(dl.gpu.Fallback())(mod)
+    for name in ("argsort", "cumsum"):
+        tvm.ir.assert_structural_equal(kept[name], mod[name])
+    x = np.random.default_rng(0).normal(size=(3, 300)).astype("float32")
+    order, sums = tvm.nd.empty((3, 300), "int32"), tvm.nd.empty((3, 300))
+    emulated = tvm.target.emulated("cuda")
+    tvm.build(mod["argsort"].with_attr("global_symbol", "main"), target=emulated)(
+        tvm.nd.array(x), order
+    )
+    tvm.build(mod["cumsum"].with_attr("global_symbol", "main"), target=emulated)(
+        tvm.nd.array(x), sums
+    )
+    np.testing.assert_array_equal(order.numpy(), np.argsort(-x, kind="stable"))
+    np.testing.assert_allclose(sums.numpy(), x.cumsum(1), rtol=1e-5, atol=1e-5)

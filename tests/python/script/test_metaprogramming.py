@@ -251,3 +251,56 @@ def test_comparisons_keep_the_order_they_are_written_in():
     assert [test.a.value for test in tests] == [1, 1, 1, 1, 1, 0.5]
     assert [test.a.dtype for test in tests] == ["int64"] * 5 + ["float32"]
     tvm.ir.assert_structural_equal(compare, tvm.script.from_source(compare.script()))
+
+
+def _wrapped(func=None, private=False):
+    """A decorator of a program's own, as libraries on top have them."""
+    return T.prim_func(func, private)
+
+
+_wrapped.dispatch_token = "tir"
+
+
+def test_decorators_of_a_program_may_call_ours():
+    length, factor = 8, 3.0
+
+    @_wrapped
+    def scaled(A: T.Buffer((length,), "float32")):
+        for i in range(length):
+            A[i] = A[i] * factor
+
+    @_wrapped(private=True)
+    def hidden(A: T.Buffer((length,), "float32")):
+        for i in range(length):
+            A[i] = A[i] * factor
+
+    @I.ir_module
+    class Module:
+        @_wrapped
+        def scaled(A: T.Buffer((8,), "float32")):
+            for i in range(8):
+                A[i] = A[i] * 3.0
+
+    assert scaled.attrs["global_symbol"] == "scaled"
+    assert "global_symbol" not in hidden.attrs
+    tvm.ir.assert_structural_equal(Module["scaled"], scaled)
+
+
+def test_the_names_of_the_parser_read_programs():
+    from tvm.script.parser._core import dispatch, doc, parse, utils
+    from tvm.script.parser.core.diagnostics import Source
+
+    width = 8
+
+    def raw(A: T.Buffer((width,), "float32")):
+        for i in range(width):
+            A[i] = 1.0
+
+    assert utils.inspect_function_capture(raw)["width"] == 8
+    assert not utils.is_defined_in_class([], raw)
+    text = "@T.prim_func\ndef raw(A: T.Buffer((width,), 'float32')):\n    for i in range(width):\n"
+    text += "        A[i] = 1.0\n"
+    tvm.ir.assert_structural_equal(parse(text, {"width": width}), T.prim_func(raw))
+    assert isinstance(Source(text).as_ast().body[0], doc.FunctionDef)
+    with pytest.raises(NotImplementedError, match="use T.macro"):
+        dispatch.register("tir", "For")

@@ -21,8 +21,9 @@ SCHEDULED = "tir.is_scheduled"
 class ApplyDefaultSchedule:
     """Give every tensor program of a module the schedule of the first rule that has one.
 
-    Functions with the attribute ``tir.is_scheduled`` stay as they are; those that get a schedule
-    get the attribute. The target is the function's own, or else the one around.
+    Functions with the attribute ``tir.is_scheduled`` stay as they are, and so do those that launch
+    threads by themselves, such as kernels for sorting; those that get a schedule get the attribute.
+    The target is the function's own, or else the one around.
 
     Parameters
     ----------
@@ -42,15 +43,13 @@ class ApplyDefaultSchedule:
             if not isinstance(func, tir.PrimFunc):
                 continue
             attrs = func.attrs or {}
-            if SCHEDULED in attrs:
+            if SCHEDULED in attrs or _launches(func):
                 continue
             target: Any = attrs["target"] if "target" in attrs else Target.current(allow_none=False)
             best = self._schedule(func, target)
             if best is not None:
                 scheduled[variable] = best.with_attr(SCHEDULED, True)
-        for variable, func in scheduled.items():
-            mod[variable] = func
-        return mod
+        return mod.with_functions({**dict(mod.functions.items()), **scheduled})
 
     def _schedule(self, func: tir.PrimFunc, target: Target) -> tir.PrimFunc | None:
         for rule in self.rules:
@@ -60,3 +59,15 @@ class ApplyDefaultSchedule:
             if found is not None:
                 return found.mod["main"]
         return None
+
+
+def _launches(func: tir.PrimFunc) -> bool:
+    """Whether the body says how many threads run it, beside loops that are bound to some."""
+    found = False
+
+    def look(node: object) -> None:
+        nonlocal found
+        found = found or (isinstance(node, tir.AttrStmt) and node.attr_key == "thread_extent")
+
+    tir.stmt_functor.post_order_visit(func.body, look)
+    return found

@@ -7,6 +7,7 @@ from .general_reduction import GeneralReduction
 from .low_batch_gemv import LowBatchGEMV
 from .matmul import Matmul
 from .reduction import Reduction
+from .rmsnorm import RMSNorm
 from .rule import GPUScheduleRule
 from .transpose import Transpose
 
@@ -17,6 +18,7 @@ __all__ = [
     "GeneralReduction",
     "LowBatchGEMV",
     "Matmul",
+    "RMSNorm",
     "Reduction",
     "Transpose",
     "utils",

@@ -9,7 +9,7 @@ from ..base import BlockInfo
 from .reduction import is_one_reduction, reads_along_the_reduction, reduce_together
 from .rule import GPUScheduleRule, axes_of
 
-__all__ = ["GEMV"]
+__all__ = ["GEMV", "is_gemv"]
 
 
 class GEMV(GPUScheduleRule):
@@ -19,7 +19,7 @@ class GEMV(GPUScheduleRule):
     """
 
     def _schedule(self, sch: Schedule, blocks: list[BlockInfo], most: int) -> bool:
-        if not is_one_reduction(blocks) or not _is_gemv(sch, blocks[0]):
+        if not is_one_reduction(blocks) or not is_gemv(sch, blocks[0]):
             return False
         if reads_along_the_reduction(sch, blocks[0]):
             reduce_together(sch, blocks, rows=4, lanes=32, rows_axis="threadIdx.y")
@@ -35,7 +35,8 @@ class GEMV(GPUScheduleRule):
         return True
 
 
-def _is_gemv(sch: Schedule, info: BlockInfo) -> bool:
+def is_gemv(sch: Schedule, info: BlockInfo) -> bool:
+    """Whether a block adds up products, of which one factor is the same for all rows."""
     node = sch.get(info.block_rv)
     if len(node.reads) != 2 or not isinstance(node.body, tir.BufferStore):
         return False

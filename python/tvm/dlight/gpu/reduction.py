@@ -43,13 +43,18 @@ def is_one_reduction(blocks: list[BlockInfo]) -> bool:
 
 
 def reads_along_the_reduction(sch: Schedule, info: BlockInfo) -> bool:
-    """Whether the iterations of the innermost reduction read elements beside each other."""
+    """Whether the iterations of the innermost reduction read elements beside each other.
+
+    Of operands, those with the most axes count: a vector is read along the reduction always.
+    """
     node = sch.get(info.block_rv)
     kinds = [int(axis.iter_type) for axis in node.iter_vars]
+    regions = [region.region for region in node.reads if len(region.region)]
+    used = [set().union(*(axes_of(node, part.min) for part in region)) for region in regions]
     last: set[int] = set()
-    for region in node.reads:
-        if len(region.region):
-            last |= axes_of(node, region.region[-1].min)
+    for region, axes in zip(regions, used):
+        if len(axes) == max(map(len, used)):
+            last |= axes_of(node, region[-1].min)
     return any(kinds[at] == int(tir.IterVar.CommReduce) for at in last)
 
 

@@ -17,13 +17,14 @@ from ..expr import (
 )
 from ..expr_functor import PyExprVisitor
 from ..struct_info import StructInfo
-from ..struct_info_relations import definable_tir_vars_in_struct_info
+from ..struct_info_relations import definable_tir_vars_in_struct_info, extents_in_struct_info
 
 __all__ = [
     "all_global_vars",
     "all_vars",
     "bound_vars",
     "called_global_vars",
+    "collect_non_negative_expressions",
     "computable_at_compile_time",
     "defined_symbolic_vars",
     "detect_recursion",
@@ -33,6 +34,16 @@ __all__ = [
     "name_to_binding",
     "udchain",
 ]
+
+
+def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
+    """Expressions in struct info that are never negative: extents, once each, in order."""
+    found: list[PrimExpr] = []
+    for extent in extents_in_struct_info(sinfo):
+        known = any(extent.same_as(other) for other in found)
+        if not known and not isinstance(extent, tir.IntImm):
+            found.append(extent)
+    return found
 
 
 class _Variables(PyExprVisitor):

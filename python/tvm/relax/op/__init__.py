@@ -1,6 +1,6 @@
 """Graph operators; each function makes a call whose struct info is known."""
 
-from . import ccl, fourier, grad, image, inspect, nn, random
+from . import ccl, distributed, fourier, grad, image, inspect, nn, random
 from . import computations as computations
 from . import gradient_computations as gradient_computations
 from . import host_functions as host_functions

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te
 from tvm.ir import GlobalVar, RelayExpr
 
+from ..dtensor import dtensor_fields
 from ..expr import Call, Constant, PrimValue, ShapeExpr, Tuple, const, dict_attrs
 from ..struct_info import (
     StructInfo,
@@ -24,6 +25,7 @@ __all__ = [
     "known_call",
     "make_call",
     "number_operands",
+    "register_dtensor_rule",
 ]
 
 
@@ -112,6 +114,23 @@ def _tensor_info(tensor: te.Tensor) -> TensorStructInfo:
     return TensorStructInfo(list(tensor.shape), str(tensor.dtype))
 
 
+_dtensor_rule: Callable[[Call], StructInfo] | None = None
+
+
+def register_dtensor_rule(rule: Callable[[Call], StructInfo]) -> None:
+    """Say what is known of results of operators whose operands lie on several devices."""
+    global _dtensor_rule
+    _dtensor_rule = rule
+
+
+def _has_dtensor(args: Sequence[RelayExpr]) -> bool:
+    return any(
+        arg.struct_info is not None and dtensor_fields(arg.struct_info)
+        for arg in args
+        if not isinstance(arg, GlobalVar)
+    )
+
+
 def infer_struct_info(call: Call) -> StructInfo:
     """Struct info of the result of an operator call.
 
@@ -119,6 +138,8 @@ def infer_struct_info(call: Call) -> StructInfo:
     ------
     ValueError, TypeError : the operator does not accept operands of these shapes or types.
     """
+    if _dtensor_rule is not None and _has_dtensor(call.args):
+        return _dtensor_rule(call)
     if has_rule(call.op):
         return rule_of(call.op)(call)
     signature = tuple(

@@ -9,6 +9,7 @@ from tvm import error
 from tvm.ir import GlobalVar, PrimExpr, RelayExpr, VDevice
 from tvm.runtime import Object
 
+from ..dtensor import DTensorStructInfo
 from ..expr import (
     Call,
     ExternFunc,
@@ -84,7 +85,7 @@ def _outputs(op: str, out_sinfo: Outputs) -> list[StructInfo]:
     if len(infos) == 1 and isinstance(infos[0], TupleStructInfo):
         infos = list(infos[0].fields)
     for info in infos:
-        if not isinstance(info, (TensorStructInfo, TupleStructInfo)):
+        if not isinstance(info, (TensorStructInfo, TupleStructInfo, DTensorStructInfo)):
             raise error.TypeError(f"{op}: out_sinfo must describe tensors, got {info}")
     return infos
 
@@ -143,6 +144,21 @@ def call_tir_with_grad(
         "call_tir_with_grad", gvar, args, out_sinfo, tir_vars, te_grad_name=te_grad_name,
         te_grad_kwargs=dict(te_grad_kwargs or {}),
     )  # fmt: skip
+
+
+def call_tir_local_view(
+    gvar: GlobalVar,
+    args: Operands,
+    out_sinfo: Outputs,
+    tir_vars: ShapeExpr | Sequence[Any] | None = None,
+) -> Call:
+    """:func:`call_tir` of a function that each device runs on its own parts.
+
+    Parameters
+    ----------
+    out_sinfo : the whole tensors that the results are parts of, as DTensorStructInfo.
+    """
+    return _destination("dist.call_tir_local_view", gvar, args, out_sinfo, tir_vars)
 
 
 def call_tir_inplace(
@@ -445,7 +461,8 @@ def _hint_on_device(call: Call) -> StructInfo:
 
 
 for _op in ("call_tir", "call_tir_with_grad", "call_tir_inplace", "call_dps_packed",
-            "call_pure_packed", "call_inplace_packed", "invoke_pure_closure"):  # fmt: skip
+            "call_pure_packed", "call_inplace_packed", "invoke_pure_closure",
+            "dist.call_tir_local_view"):  # fmt: skip
     register_rule(_op, _declared)
 for _op in ("call_builtin_with_ctx", "invoke_closure"):
     register_rule(_op, _declared, pure=False)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tvm import error
+from tvm import error, tir
 from tvm.ir import RelayExpr
 
 from ..expr import Call, PrimValue, Tuple, const
 from .base import make_call
-from .binary import add, equal, maximum, multiply, subtract
+from .binary import add, equal, less_equal, maximum, minimum, multiply, subtract
 from .create import arange, astype
-from .manipulate import broadcast_to, concat, expand_dims, reshape
+from .manipulate import broadcast_to, concat, expand_dims, reshape, squeeze
 from .rules import known_shape, number
-from .selection import where
+from .selection import take, where
+from .statistical import cumsum, sum
 from .unary import abs, exp, negative
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "index_tensor",
     "log_add_exp",
     "meshgrid",
+    "multinomial_from_uniform",
     "one_hot",
     "outer",
     "scatter_nd",
@@ -88,6 +90,35 @@ def outer(x1: RelayExpr, x2: RelayExpr) -> Call:
     if ranks != [1, 1]:
         raise error.ValueError(f"relax.outer: takes vectors, got tensors of {ranks} dimensions")
     return multiply(expand_dims(x1, 1), expand_dims(x2, 0))
+
+
+def multinomial_from_uniform(
+    prob: RelayExpr,
+    uniform_sample: RelayExpr,
+    sample_indices: RelayExpr | None = None,
+    dtype: str = "int64",
+) -> Call:
+    """Choices with the probabilities of rows.
+
+    Parameters
+    ----------
+    prob : (rows, choices), of which each row sums up to one.
+    uniform_sample : (samples, 1), from 0 on, below 1: a sample is the first choice whose sum of
+        probabilities up to it exceeds its number.
+    sample_indices : (samples, 1), the row of each sample; by default its own.
+    dtype : of the result, which is (samples, 1).
+
+    Raises
+    ------
+    ValueError : the shape of `prob` is not of two known extents.
+    """
+    rows, choices = _shape(prob, "multinomial_from_uniform")
+    sums = cumsum(prob, axis=1)
+    if sample_indices is not None:
+        sums = take(sums, squeeze(sample_indices, [1]), axis=0)
+    passed = sum(astype(less_equal(sums, uniform_sample), dtype), axis=[1], keepdims=True)
+    # Sums are rounded, so the last one may be below a number that is below 1.
+    return minimum(passed, PrimValue(tir.Cast(dtype, choices - 1)))
 
 
 def one_hot(

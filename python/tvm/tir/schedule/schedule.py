@@ -122,6 +122,9 @@ class Schedule(LoopSteps, BlockSteps):
         """
         return self._apply("get_block", [name, func_name])[0]
 
+    # Newer TVM's name of it.
+    get_sblock = get_block
+
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Loops around a block up to the next block, outermost first."""
         return self._apply("get_loops", [block])

@@ -5,7 +5,7 @@ from .core import Effect, Object, Parameter, Tensor
 from .effects import IOEffect, KVCache
 from .exporter import Exporter, add_extern
 from .extern import ExternModule, ObjectModule, SourceModule
-from .module import Module, ModuleList
+from .module import Module, ModuleDict, ModuleList
 from .modules import *
 from .op import *
 from .subroutine import SubroutineMixin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 from tvm import error
@@ -20,7 +20,7 @@ from .spec import ModuleSpec
 from .tensor import Parameter
 from .torch_module import TorchModule
 
-__all__ = ["Module", "ModuleList"]
+__all__ = ["Module", "ModuleDict", "ModuleList"]
 
 
 class Module(Component):
@@ -155,3 +155,57 @@ class ModuleList(Module):
         for module in self.modules:
             x = module(x)
         return x
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        self.modules: dict[str, Module] = dict(modules or {})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.modules)
+
+    def __getitem__(self, key: str) -> Module:
+        return self.modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.modules[key] = module
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.modules
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self.modules.keys()
+
+    def values(self) -> ValuesView[Module]:
+        """The modules."""
+        return self.modules.values()
+
+    def items(self) -> ItemsView[str, Module]:
+        """Names and modules."""
+        return self.modules.items()
+
+    def get(self, key: str, default: Module | None = None) -> Module | None:
+        """The module of a name, or `default`."""
+        return self.modules.get(key, default)
+
+    def pop(self, key: str) -> Module:
+        """Take the module of a name out."""
+        return self.modules.pop(key)
+
+    def update(self, modules: Mapping[str, Module]) -> None:
+        """Add modules, or replace those of the same names."""
+        self.modules.update(modules)
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self.modules.clear()
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        """The modules by their names."""
+        yield from self.modules.items()

@@ -83,6 +83,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "softmax",
+    "softplus",
     "sort",
     "split",
     "sqrt",
@@ -261,6 +262,13 @@ def relu(x: Tensor, name: str = "relu") -> Tensor:
 def silu(x: Tensor, name: str = "silu") -> Tensor:
     """x * sigmoid(x)."""
     return wrap_nested(_op.nn.silu(x._expr), name)
+
+
+def softplus(
+    x: Tensor, beta: float = 1.0, threshold: float = 20.0, name: str = "softplus"
+) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds a threshold."""
+    return wrap_nested(_op.nn.softplus(x._expr, beta, threshold), name)
 
 
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:

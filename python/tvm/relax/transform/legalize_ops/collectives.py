@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tvm import te, tir
 from tvm.ir import RelayExpr
 
 from ...block_builder import BlockBuilder
 from ...expr import Call, ShapeExpr
-from ...op import attrs_of, call_dps_packed, permute_dims, reshape
+from ...op import attrs_of, call_dps_packed, call_pure_packed, permute_dims, reshape
 from ...op.ccl import REDUCTIONS
+from ...struct_info import ShapeStructInfo
 from .common import register_legalize
 
 __all__: list[str] = []
@@ -41,7 +43,30 @@ def _scatter(builder: BlockBuilder, call: Call) -> RelayExpr:
     return call_dps_packed("runtime.disco.scatter_from_worker0", [data], call.struct_info)
 
 
+def _own_part(builder: BlockBuilder, call: Call) -> RelayExpr:
+    """The worker's number is a symbolic extent, which the runtime is asked for."""
+    settings = attrs_of(call)
+    count, axis = settings["num_workers"], settings["axis"]
+    number = tir.Var("worker_id", "int64")
+    asked = call_pure_packed("runtime.disco.worker_id", sinfo_args=[ShapeStructInfo(ndim=1)])
+    builder.match_cast(builder.emit(asked), ShapeStructInfo([number]))
+
+    def part(whole: te.Tensor, worker: tir.Var) -> te.Tensor:
+        size = whole.shape[axis] // count
+        shape = [size if i == axis else extent for i, extent in enumerate(whole.shape)]
+        return te.compute(
+            shape,
+            lambda *at: whole(*(i + worker * size if k == axis else i for k, i in enumerate(at))),
+            name="redistribute_replica_to_shard",
+        )
+
+    return builder.call_te(
+        part, call.args[0], number, primfunc_name_hint="redistribute_replica_to_shard"
+    )
+
+
 register_legalize("relax.ccl.allreduce", _allreduce)
 register_legalize("relax.ccl.allgather", _as_it_is)
 register_legalize("relax.ccl.broadcast_from_worker0", _as_it_is)
 register_legalize("relax.ccl.scatter_from_worker0", _scatter)
+register_legalize("relax.dist.redistribute_replica_to_shard", _own_part)

@@ -12,6 +12,7 @@ from tvm import tir
 from tvm.ir import Op, RelayExpr
 
 from ...block_builder import BlockBuilder
+from ...dtensor import dtensor_fields
 from ...expr import Call, Constant, Tuple, TupleGetItem, const
 from ...op import attrs_of, has_op, number_operands, op_spec
 from ...op.rules import known_shape
@@ -20,7 +21,15 @@ from .neural import NEURAL_FUNCTIONS
 from .operators import SHAPE_ONLY, TE_FUNCTIONS
 from .stepwise import STEPWISE_FUNCTIONS
 
-__all__ = ["Legalization", "default_legalization", "is_computed", "register_legalize", "registered"]
+__all__ = [
+    "Legalization",
+    "default_legalization",
+    "is_computed",
+    "on_mesh",
+    "register_legalize",
+    "register_on_mesh",
+    "registered",
+]
 
 Legalization = Callable[[BlockBuilder, Call], RelayExpr]
 """From the builder that takes kernels and bindings, and a call, to what stands in its place."""
@@ -65,6 +74,20 @@ def register_legalize(
         return decorate
     _REGISTERED[op_name] = legal_func
     return legal_func
+
+
+_on_mesh: Legalization | None = None
+
+
+def register_on_mesh(legal: Legalization) -> None:
+    """Say what stands in the place of operators whose operands lie on several devices."""
+    global _on_mesh
+    _on_mesh = legal
+
+
+def on_mesh(call: Call) -> Legalization | None:
+    """What `register_on_mesh` was told, for a call whose result lies on several devices."""
+    return _on_mesh if dtensor_fields(call.struct_info) else None
 
 
 def registered(op_name: str) -> Legalization | None:

@@ -14,7 +14,7 @@ from ...expr_functor import PyExprMutator, post_order_visit
 from ...op import has_op
 from ...struct_info import TensorStructInfo
 from ..graph_pass import graph_pass
-from .common import Legalization, default_legalization, is_computed, registered
+from .common import Legalization, default_legalization, is_computed, on_mesh, registered
 
 __all__ = ["LegalizeOps", "LegalizeUnfusableOps", "compact_kernels", "legalize_for_targets"]
 
@@ -40,6 +40,9 @@ class _Legalizer(PyExprMutator):
             return call
         if call.struct_info is None:
             call = self.builder_.normalize(call)
+        legal = on_mesh(call)
+        if legal is not None:
+            return self.builder_.normalize(legal(self.builder_, call))
         name = str(call.op.name)
         chosen = self._own.get(name) or registered(name)
         if chosen is not None:

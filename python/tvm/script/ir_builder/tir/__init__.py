@@ -69,6 +69,8 @@ from .statements import (
 
 # Other spellings, for those who know TVM's.
 ramp = Ramp
+sblock = block
+sblock_attr = block_attr
 broadcast = Broadcast
 inline = meta_var
 buffer_decl = buffer
