@@ -97,7 +97,7 @@ class OnnxNetwork(torch.nn.Module):
 
         Raises
         ------
-        OnnxError : a shape is open, or there is no such input.
+        OnnxError : a shape is open, or is not one that the model takes, or there is no such input.
         """
         return example_inputs(self._module, shapes)
 
@@ -178,9 +178,7 @@ class OnnxNetwork(torch.nn.Module):
                 else f"is given {name} twice" if wrong[0] in self.input_names
                 else f"does not take {name}"
             )  # fmt: skip
-            raise OnnxError(
-                f"{self._module.name}: {what}; it takes {', '.join(self.input_names)}"
-            )
+            raise OnnxError(f"{self._module.name}: {what}; it takes {', '.join(self.input_names)}")
         return (*inputs, *(named[name] for name in rest))
 
     def _tensor(self, value: Any) -> Any:

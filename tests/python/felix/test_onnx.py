@@ -214,6 +214,8 @@ def test_open_shapes_are_asked_for(convolutional):
         network.example_inputs()
     with pytest.raises(OnnxError, match="there is no input z"):
         network.example_inputs({"z": (1,)})
+    with pytest.raises(OnnxError, match=r"'x' must be of shape \('N', 3, 8, 8\), got \(2, 4,"):
+        network.example_inputs({"x": (2, 4, 8, 8)})
 
 
 def test_wrong_inputs_are_refused_with_what_was_expected(convolutional):
