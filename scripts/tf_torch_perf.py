@@ -64,8 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--repeat", type=int, default=15, help="timed runs of each")
     options = parser.parse_args(arguments)
-    if options.threads < 0:
-        parser.error(f"--threads must be >= 0, got {options.threads}")
+    for name, least in (("threads", 0), ("batch_size", 1), ("repeat", 1)):
+        value = getattr(options, name)
+        if value < least:
+            parser.error(f"--{name.replace('_', '-')} must be >= {least}, got {value}")
     return run_command(lambda: time_networks(options))
 
 

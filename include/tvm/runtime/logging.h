@@ -8,6 +8,10 @@
 #ifndef TVM_RUNTIME_LOGGING_H_
 #define TVM_RUNTIME_LOGGING_H_
 
+#ifndef __cpp_concepts
+#error "the C++ headers of tvm need C++20; compile with -std=c++20"
+#endif
+
 #include <tvm/runtime/c_runtime_api.h>
 
 #include <exception>

@@ -34,6 +34,10 @@ class Args {
   int32_t num_args_;
 };
 
+// What functions written for TVM call the two arguments of their body.
+using TVMArgs [[deprecated("use tvm::runtime::Args")]] = Args;
+using TVMRetValue [[deprecated("use tvm::runtime::RetValue")]] = RetValue;
+
 class PackedFuncObj : public Object {
  public:
   virtual void CallPacked(Args args, RetValue* ret) const = 0;

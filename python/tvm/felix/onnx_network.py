@@ -12,6 +12,7 @@ import onnx
 import torch
 
 from tvm.relax.frontend.onnx import OnnxError, OnnxModule, example_inputs
+from tvm.relax.frontend.onnx.module import GraphInput
 from tvm.relax.frontend.onnx.types import tensor_of
 from tvm.target import Target
 
@@ -24,7 +25,7 @@ _MAX_FIXED_ELEMENTS = 64
 
 
 def from_onnx(
-    model: str | os.PathLike[str] | onnx.ModelProto,
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
     target: Target | str = "llvm",
     records: str | os.PathLike[str] | None = None,
     cache: bool = True,
@@ -37,7 +38,7 @@ def from_onnx(
 
     Parameters
     ----------
-    model : a file, or a model.
+    model : a file, its content, or a model.
     target : what to compile for; it must be able to run in this process.
     records : folder of a tuning run, or file of measured schedules.
     cache : whether the schedules that this machine remembers are used, and compiled models kept.
@@ -55,6 +56,9 @@ def from_onnx(
 
 class OnnxNetwork(torch.nn.Module):
     """An ONNX model; calling it computes its results.
+
+    `run`, `get_inputs` and `get_outputs` are those of a session of ONNX Runtime, so that programs
+    written for one need another first line only.
 
     Attributes
     ----------
@@ -93,7 +97,7 @@ class OnnxNetwork(torch.nn.Module):
 
         Raises
         ------
-        OnnxError : a shape is open, or there is no such input.
+        OnnxError : a shape is open, or is not one that the model takes, or there is no such input.
         """
         return example_inputs(self._module, shapes)
 
@@ -101,22 +105,26 @@ class OnnxNetwork(torch.nn.Module):
         """The results as PyTorch computes them; what exports and imports of the model see."""
         return self._module(*inputs)
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """The results, in the order of the graph: one, or a tuple of several.
 
         Parameters
         ----------
         inputs : arrays or tensors in the order of the graph; the results are of the kind of the
             first. Lists for sequences, None for optional inputs that are left out.
+        named : the inputs that follow, by name; ``network(**feed)`` takes a dictionary.
 
         Raises
         ------
-        OnnxError : a wrong number of inputs, or one of another type or shape than the model has.
+        OnnxError : a wrong number of inputs, or one of another name, type or shape than the model
+            has.
         """
+        if named:
+            inputs = self._in_order(inputs, named)
         if torch.compiler.is_compiling():
             return super().__call__(*inputs)
-        self._check(inputs)
-        given = [_tensor(value) for value in inputs]
+        given = [self._tensor(value) for value in inputs]
+        self._check(given)
         if all(isinstance(value, torch.Tensor) for value in given):
             results = self._run_compiled(given)
         else:
@@ -127,6 +135,63 @@ class OnnxNetwork(torch.nn.Module):
         arrays = bool(inputs) and not any(isinstance(value, torch.Tensor) for value in inputs)
         found = [_like_inputs(value, arrays) for value in results]
         return tuple(found) if len(self.output_names) > 1 else found[0]
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
+        """Results by name, as a session of ONNX Runtime gives them.
+
+        Parameters
+        ----------
+        output_names : the results that are wanted; None for all.
+        input_feed : the inputs by name.
+
+        Raises
+        ------
+        OnnxError : there is no such result, or as a call raises it.
+        """
+        places = {name: i for i, name in enumerate(self.output_names)}
+        wanted = self.output_names if output_names is None else list(output_names)
+        for name in wanted:
+            if name not in places:
+                raise OnnxError(
+                    f"{self._module.name}: there is no result '{name}'; it has "
+                    f"{', '.join(self.output_names)}"
+                )
+        results = self(*self._in_order((), input_feed))
+        several = results if len(places) > 1 else (results,)
+        return [several[places[name]] for name in wanted]
+
+    def get_inputs(self) -> list[GraphInput]:
+        """What the model takes: name, shape and type of each."""
+        return list(self._module.inputs)
+
+    def get_outputs(self) -> list[GraphInput]:
+        """What the model gives: name, shape and type of each."""
+        return list(self._module.outputs)
+
+    def _in_order(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        rest = self.input_names[len(inputs) :]
+        wrong = sorted(named.keys() ^ set(rest))
+        if wrong:
+            name = f"the input '{wrong[0]}'"
+            what = (
+                f"lacks {name}" if wrong[0] in rest
+                else f"is given {name} twice" if wrong[0] in self.input_names
+                else f"does not take {name}"
+            )  # fmt: skip
+            raise OnnxError(f"{self._module.name}: {what}; it takes {', '.join(self.input_names)}")
+        return (*inputs, *(named[name] for name in rest))
+
+    def _tensor(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [self._tensor(item) for item in value]
+        if value is None or isinstance(value, torch.Tensor):
+            return value
+        if isinstance(value, Mapping):
+            raise OnnxError(
+                f"{self._module.name}: takes its inputs one by one or by name; write "
+                "network(**inputs), or network.run(None, inputs)"
+            )
+        return tensor_of(np.asarray(value))
 
     def _run_compiled(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Results of the model compiled for these shapes, and for the values that decide them."""
@@ -161,18 +226,17 @@ class OnnxNetwork(torch.nn.Module):
                 f"got {len(inputs)}"
             )
         for spec, value in zip(specs, inputs):
-            if spec.dtype is None or value is None or isinstance(value, (list, tuple)):
+            if spec.dtype is None or value is None or isinstance(value, list):
                 continue
-            tensor = _tensor(value)
-            shape = tuple(tensor.shape)
+            shape = tuple(value.shape)
             fits = spec.shape is None or (
                 len(shape) == len(spec.shape)
                 and all(not isinstance(w, int) or w == e for w, e in zip(spec.shape, shape))
             )
-            if tensor.dtype != spec.dtype or not fits:
+            if value.dtype != spec.dtype or not fits:
                 raise OnnxError(
                     f"{self._module.name}: input '{spec.name}' must be {_kind(spec.dtype)} of "
-                    f"shape {spec.shape}, got {_kind(tensor.dtype)} of shape {shape}"
+                    f"shape {spec.shape}, got {_kind(value.dtype)} of shape {shape}"
                 )
 
 
@@ -197,14 +261,6 @@ class _Several(torch.nn.Module):
 
 def _kind(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _tensor(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_tensor(item) for item in value]
-    if value is None or isinstance(value, torch.Tensor):
-        return value
-    return tensor_of(np.asarray(value))
 
 
 def _like_inputs(value: Any, arrays: bool) -> Any:

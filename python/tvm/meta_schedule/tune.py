@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ def tune_tasks(
     Parameters
     ----------
     tasks, task_weights : `TuneContext` each, and how often a network runs it.
-    work_dir : made if need be; holds the database, and messages in ``logs``.
+    work_dir : made if need be; holds the database, and messages in ``logs``, which are also printed
+        unless the program has set up Python's `logging`.
     max_trials_global, max_trials_per_task, num_trials_per_iter : measurements in all, of a task (by
         default as many), and in a batch.
     builder, runner, database, cost_model, measure_callbacks, task_scheduler : parts or their names.
@@ -67,15 +69,21 @@ def tune_tasks(
         measure_callbacks = [measure_callbacks]
     builder = builders.create(builder) if isinstance(builder, str) else builder
     runner = runners.create(runner) if isinstance(runner, str) else runner
+    logs = folder / "logs"
     log = logging.getLogger("tvm.meta_schedule")
-    handler = logging.FileHandler(folder / "logs" / "tvm.meta_schedule.log", encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] %(message)s"))
+    handlers: list[logging.Handler] = [
+        logging.FileHandler(logs / "tvm.meta_schedule.log", encoding="utf-8")
+    ]
+    if not log.hasHandlers():
+        # A program that has its own logging shows messages as it wants; others see them here.
+        handlers.append(logging.StreamHandler(sys.stdout))
     before = log.level
-    log.addHandler(handler)
-    if log.getEffectiveLevel() > logging.INFO:
-        log.setLevel(logging.INFO)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] %(message)s"))
+        log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
     try:
-        log.info("Working directory: %s", folder)
+        log.info("Logging directory: %s", logs)
         for name, part in (("LocalBuilder", builder), ("LocalRunner", runner)):
             if type(part).__name__ == name:
                 log.info("%s: max_workers = %d", name, getattr(part, "max_workers", 1))
@@ -94,6 +102,7 @@ def tune_tasks(
             )
     finally:
         log.setLevel(before)
-        log.removeHandler(handler)
-        handler.close()
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
     return database

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tvm
 from tvm import error
 from tvm.ir import IRModule, RelayExpr
 
@@ -13,6 +14,7 @@ from .expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    MatchCast,
     SeqExpr,
     Var,
     VarBinding,
@@ -27,6 +29,28 @@ class _Replaced(PyExprMutator):
     def __init__(self, old: Var, new: Var) -> None:
         super().__init__()
         self.set_var_remap(old, new)
+
+
+@tvm._ffi.register_func("relax.DataflowBlockWithOutput")
+def _block_with_output(block: DataflowBlock, local: DataflowVar, output: Var) -> DataflowBlock:
+    """The block with a variable of its own made one that is seen outside, under the same name.
+
+    Registered for `BlockBuilder`, which stands below the mutators.
+    """
+    replaced = _Replaced(local, output)
+    bindings: list[Binding] = []
+    for binding in block.bindings:
+        if binding.var.same_as(local):
+            cast = isinstance(binding, MatchCast)
+            new = (
+                MatchCast(output, binding.value, binding.struct_info)
+                if cast
+                else VarBinding(output, binding.value)
+            )
+            bindings.append(new)
+        else:
+            bindings += replaced.visit_binding_block(DataflowBlock([binding])).bindings
+    return DataflowBlock(bindings)
 
 
 class DataflowBlockRewrite:

@@ -383,8 +383,9 @@ class BlockBuilder:
             return expr
         for k, block in enumerate(scope.blocks):
             if any(binding.var.same_as(expr) for binding in block.bindings):
-                var = Var(self._names.fresh("gv"), expr.struct_info)
-                scope.blocks[k] = DataflowBlock([*block.bindings, VarBinding(var, expr)])
+                var = Var(str(expr.name_hint), expr.struct_info)
+                expose = tvm.get_global_func("relax.DataflowBlockWithOutput")
+                scope.blocks[k] = expose(block, expr, var)
                 return var
         raise error.ValueError(
             f"BlockBuilder.emit_func_output: '{expr.name_hint}' is not bound in '{scope.name}'"

@@ -9,7 +9,7 @@ from typing import Any
 from tvm import error, te, tir
 from tvm.ir import PrimExpr, RelayExpr
 
-from .expr import Call, PrimValue, ShapeExpr, Tuple
+from .expr import Call, PrimValue, ShapeExpr, Tuple, Var
 from .op import call_tir
 from .struct_info import (
     PrimStructInfo,
@@ -88,9 +88,11 @@ class _Arguments:
             raise error.TypeError(
                 "relax: a te computation takes the fields of a tuple, not a variable that holds one"
             )
-        name = chr(ord("A") + len(self.inputs)) if len(self.inputs) < 26 else (
-            f"input{len(self.inputs)}"
-        )  # fmt: skip
+        position = len(self.inputs)
+        if isinstance(arg, Var):
+            name = str(arg.name_hint)
+        else:
+            name = chr(ord("A") + position) if position < 26 else f"input{position}"
         if isinstance(info, TensorStructInfo) and info.shape is not None:
             for extent in info.shape.struct_info.values or ():
                 self.scalar(extent)

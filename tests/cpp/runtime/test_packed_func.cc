@@ -25,6 +25,18 @@ TEST(PackedFunc, ConvertsArgumentsAndResult) {
   EXPECT_EQ(typed(1, 2), 3.0);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST(PackedFunc, TakesBodiesWithTheTypesOfTVM) {
+  PackedFunc add([](runtime::TVMArgs args, runtime::TVMRetValue* ret) {
+    int a = args[0];
+    int b = args[1];
+    *ret = a + b;
+  });
+  EXPECT_EQ(add(1, 2).cast<int>(), 3);
+}
+#pragma GCC diagnostic pop
+
 TEST(PackedFunc, BadArgumentReportsPositionAndTypes) {
   const PackedFunc& add = Registry::Require("test.Add");
   EXPECT_EQ(MessageOf([&] { add("x", 1.0); }),

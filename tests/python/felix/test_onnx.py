@@ -163,6 +163,32 @@ def test_a_model_is_called_with_arrays_or_tensors_of_any_batch(convolutional, tm
         np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_model_takes_the_place_of_a_session_of_onnx_runtime(tmp_path):
+    nodes = [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Neg", ["a"], ["less"])]
+    model = model_of(nodes, [("a", ["N", 2]), ("b", [2])], [("sum", ["N", 2]), ("less", ["N", 2])])
+    session = felix.from_onnx(model.SerializeToString())
+    (first, second), a, b = session.get_inputs(), np.ones((3, 2), "float32"), np.ones(2, "float32")
+    assert (first.name, first.shape, first.type) == ("a", ("N", 2), "tensor(float)")
+    feed = {first.name: a, second.name: b}
+    total, less = session.run(None, feed)
+    np.testing.assert_array_equal(total, a + b)
+    np.testing.assert_array_equal(less, -a)
+    names = [value.name for value in session.get_outputs()]
+    (less,) = session.run(names[1:], feed)
+    np.testing.assert_array_equal(less, -a)
+    for found in (session(**feed), session(a, b=b)):
+        np.testing.assert_array_equal(found[0], a + b)
+    for call, message in {
+        lambda: session.run(["z"], feed): "there is no result 'z'; it has sum, less",
+        lambda: session.run(None, {"a": a}): "lacks the input 'b'; it takes a, b",
+        lambda: session(a, b, b=b): "is given the input 'b' twice",
+        lambda: session(a, c=b): "lacks the input 'b'",
+        lambda: session(feed): r"write network\(\*\*inputs\), or network.run",
+    }.items():
+        with pytest.raises(OnnxError, match=message):
+            call()
+
+
 def test_a_model_is_compiled_and_tuned_like_any_network(convolutional):
     network = felix.from_onnx(convolutional)
     inputs = network.example_inputs({"x": (2, 3, 8, 8)})
@@ -188,6 +214,8 @@ def test_open_shapes_are_asked_for(convolutional):
         network.example_inputs()
     with pytest.raises(OnnxError, match="there is no input z"):
         network.example_inputs({"z": (1,)})
+    with pytest.raises(OnnxError, match=r"'x' must be of shape \('N', 3, 8, 8\), got \(2, 4,"):
+        network.example_inputs({"x": (2, 4, 8, 8)})
 
 
 def test_wrong_inputs_are_refused_with_what_was_expected(convolutional):

@@ -35,6 +35,15 @@ def test_networks_are_timed_and_what_is_missing_is_said(monkeypatch, capsys):
     assert "unknown network 'nothing'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option, least", [("--repeat", 1), ("--batch-size", 1), ("--threads", 0)])
+def test_numbers_that_are_too_small_are_refused_by_option(option, least, capsys):
+    import tf_torch_perf
+
+    with pytest.raises(SystemExit):
+        tf_torch_perf.main(["mlp", option, str(least - 1)])
+    assert f"{option} must be >= {least}, got {least - 1}" in capsys.readouterr().err
+
+
 def test_networks_of_tensorflow_say_what_they_need(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ModuleNotFoundError, match="pip install tensorflow, or take those of"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +300,28 @@ def test_a_module_is_tuned_and_compiled(tmp_path: Path) -> None:
     steps = ["Initializing", "picks", "to builder", "to runner", "[Updated]", "has finished"]
     places = [log.index(step) for step in steps]
     assert places == sorted(places)
+
+
+def test_messages_are_printed_unless_a_program_has_its_own_logging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def search() -> str:
+        ms.tune_tir(
+            matmul_module(), TARGET, str(tmp_path), 1, space=_two_tiles, strategy="replay-trace",
+            runner=ms.runner.LocalRunner(
+                evaluator_config=ms.runner.EvaluatorConfig(number=1, min_repeat_ms=0)
+            ),
+        )  # fmt: skip
+        return capsys.readouterr().out
+
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    shown = search()
+    assert shown.count(f"Logging directory: {tmp_path / 'logs'}") == 1
+    assert "Total trials: 1" in shown
+    monkeypatch.setattr(root, "handlers", [logging.NullHandler()])
+    assert search() == ""
+    assert logging.getLogger("tvm.meta_schedule").handlers == []
 
 
 def test_what_cannot_be_tuned_is_refused(tmp_path: Path) -> None:

@@ -63,6 +63,38 @@ def test_dataflow_value_as_function_output_becomes_visible(run):
     np.testing.assert_array_equal(run(builder.get(), data), -data)
 
 
+def test_dataflow_value_as_function_output_keeps_its_name_and_its_uses(run):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", INFO)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            local = builder.emit(op.negative(x))
+            builder.emit_output(local)
+            builder.emit_output(op.add(local, x))
+        builder.emit_func_output(local)
+    mod = builder.get()
+    assert relax.analysis.well_formed(mod)
+    lines = [line.strip() for line in mod["main"].script().splitlines()]
+    assert 'gv1: R.Tensor((2, 3), dtype="float32") = R.add(lv, x)' in lines
+    assert lines[-2:] == ["R.output(lv, gv, gv1)", "return lv"]
+    data = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(run(mod, data), -data)
+
+
+def test_kernels_of_emit_te_name_operands_by_their_variables():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", INFO)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            once = builder.emit_te(topi.add, x, relax.const(np.ones((2, 3), "float32")))
+            out = builder.emit_output(builder.emit_te(topi.nn.relu, once))
+        builder.emit_func_output(out)
+    mod = builder.get()
+    names = {name: [str(p.name) for p in mod[name].params] for name in ("add", "relu")}
+    assert [name.removeprefix("var_") for name in names["add"][:2]] == ["x", "B"]
+    assert names["relu"][0].removeprefix("var_") == "lv"
+
+
 def test_emit_te_shares_equal_kernels_and_numbers_others_of_the_name(run):
     builder = relax.BlockBuilder()
     x = relax.Var("x", INFO)

@@ -14,7 +14,9 @@ from tvm.relax.transform.legalize_ops.digits import digits
 
 def _legalized(make, *infos):
     builder = relax.BlockBuilder()
-    params = [relax.Var(f"x{k}", relax.TensorStructInfo(*info)) for k, info in enumerate(infos)]
+    params = [
+        relax.Var(name, relax.TensorStructInfo(*info)) for name, info in zip("ABCDEFG", infos)
+    ]
     with builder.function("main", params):
         with builder.dataflow():
             out = builder.emit_output(make(*params))

@@ -234,10 +234,18 @@ def example_inputs(
 
     Raises
     ------
-    OnnxError : a shape is open, or there is no such input.
+    OnnxError : a shape is open, or is not one that the model takes, or there is no such input.
     """
     shapes = _shapes_of(module, shape_dict)
     for spec, shape in zip(module.inputs, shapes):
+        if spec.shape is not None and not (
+            len(shape) == len(spec.shape)
+            and all(not isinstance(e, int) or e == given for e, given in zip(spec.shape, shape))
+        ):
+            raise OnnxError(
+                f"{module.name}: input '{spec.name}' must be of shape {spec.shape}, got "
+                f"{tuple(shape)}"
+            )
         if not all(isinstance(extent, int) for extent in shape):
             raise OnnxError(
                 f"{module.name}: the shape {spec.shape} of input '{spec.name}' is open; give it by "

@@ -24,7 +24,7 @@ from .operators.sizes import (
     size_tensor,
 )
 from .reader import array_of, read_model
-from .types import DTYPES, dtype_of, tensor_of
+from .types import DTYPES, dtype_of, tensor_of, type_text
 
 __all__ = ["GraphInput", "OnnxModule"]
 
@@ -38,7 +38,7 @@ _MAX_KNOWN_ELEMENTS = 1024
 
 @dataclass(frozen=True)
 class GraphInput:
-    """An input of a graph.
+    """An input of a graph, or a result.
 
     Attributes
     ----------
@@ -50,6 +50,11 @@ class GraphInput:
     shape: tuple[int | str | None, ...] | None
     dtype: torch.dtype | None
 
+    @property
+    def type(self) -> str | None:
+        """The type as ONNX Runtime says it, ``tensor(float)``; None for what is no tensor."""
+        return None if self.dtype is None else type_text(self.dtype)
+
 
 class OnnxModule(torch.nn.Module):
     """Computes an ONNX graph with PyTorch's operators.
@@ -59,14 +64,14 @@ class OnnxModule(torch.nn.Module):
 
     Parameters
     ----------
-    source : a file, or a model.
+    source : a file, its content, or a model.
     opset : version of the operators, in place of the one that the model says.
     dtypes : types of inputs by name, in place of those that the model says.
 
     Attributes
     ----------
     inputs : in the order of the graph, without those that have initial values.
-    output_names : in the order of the graph.
+    outputs : in the order of the graph.
     name : of the file or graph, for messages.
     digest : names all that is computed, weights included.
 
@@ -79,7 +84,7 @@ class OnnxModule(torch.nn.Module):
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | onnx.ModelProto,
+        source: str | os.PathLike[str] | bytes | onnx.ModelProto,
         opset: int | None = None,
         dtypes: Mapping[str, str] | None = None,
     ) -> None:
@@ -97,7 +102,12 @@ class OnnxModule(torch.nn.Module):
         initial = {*self._known, *self._buffer_of}
         declared = [_graph_input(v, self.name) for v in model.graph.input if v.name not in initial]
         self.inputs = self._typed(declared, dict(dtypes or {}))
-        self.output_names = [value.name for value in model.graph.output]
+        self.outputs = [_graph_output(value) for value in model.graph.output]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the results, in the order of the graph."""
+        return [value.name for value in self.outputs]
 
     @property
     def weight_names(self) -> dict[str, str]:
@@ -367,12 +377,20 @@ def _graph_input(value: onnx.ValueInfoProto, model: str) -> GraphInput:
     if value.type.WhichOneof("value") != "tensor_type":
         return GraphInput(value.name, None, None)
     tensor = value.type.tensor_type
-    shape: tuple[int | str | None, ...] | None = None
-    if tensor.HasField("shape"):
-        shape = tuple(
-            d.dim_value if d.HasField("dim_value") else (d.dim_param or None)
-            for d in tensor.shape.dim
-        )
     if tensor.elem_type == onnx.TensorProto.STRING:
         raise OnnxError(f"{model}: input '{value.name}' is text, which is not supported")
-    return GraphInput(value.name, shape, dtype_of(tensor.elem_type))
+    return GraphInput(value.name, _declared_shape(tensor), dtype_of(tensor.elem_type))
+
+
+def _graph_output(value: onnx.ValueInfoProto) -> GraphInput:
+    """A result; models need not say its type and shape."""
+    tensor = value.type.tensor_type
+    return GraphInput(value.name, _declared_shape(tensor), DTYPES.get(tensor.elem_type))
+
+
+def _declared_shape(tensor: onnx.TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        d.dim_value if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim
+    )

@@ -30,7 +30,7 @@ _PASSES_OF_INLINING = 8
 
 
 def read_model(
-    source: str | os.PathLike[str] | onnx.ModelProto, opset: int | None = None
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, opset: int | None = None
 ) -> tuple[onnx.ModelProto, str]:
     """A model that is whole, and its name for messages.
 
@@ -44,9 +44,11 @@ def read_model(
     """
     if isinstance(source, onnx.ModelProto):
         model, name, folder = source, source.graph.name or "model", None
+    elif isinstance(source, bytes):
+        model, name, folder = _parse(source, "model"), "model", None
     else:
         path = Path(source)
-        model, name, folder = _parse(path), str(path), path.parent
+        model, name, folder = _parse(path.read_bytes(), str(path)), str(path), path.parent
     if opset is not None:
         model = _with_opset(model, opset)
     try:
@@ -63,15 +65,14 @@ def read_model(
     return model, name
 
 
-def _parse(path: Path) -> onnx.ModelProto:
-    data = path.read_bytes()
+def _parse(data: bytes, name: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except (DecodeError, RuntimeError) as error:
-        raise OnnxError(f"{path}: damaged, or not an ONNX model: {error}") from error
+        raise OnnxError(f"{name}: damaged, or not an ONNX model: {error}") from error
     if not model.HasField("graph") or not model.graph.node and not model.graph.output:
-        raise OnnxError(f"{path}: not an ONNX model: it has no graph")
+        raise OnnxError(f"{name}: not an ONNX model: it has no graph")
     return model
 
 

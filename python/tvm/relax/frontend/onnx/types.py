@@ -10,7 +10,7 @@ import torch
 
 from .errors import OnnxError
 
-__all__ = ["DTYPES", "dtype_of", "tensor_of"]
+__all__ = ["DTYPES", "dtype_of", "tensor_of", "type_text"]
 
 _T = onnx.TensorProto
 DTYPES: dict[int, torch.dtype] = {
@@ -61,6 +61,12 @@ def dtype_of(element_type: int) -> torch.dtype:
     return DTYPES[element_type]
 
 
+def type_text(dtype: torch.dtype) -> str:
+    """An element type as texts of ONNX have it: ``tensor(float)``."""
+    (code,) = (code for code, known in DTYPES.items() if known == dtype)
+    return f"tensor({_T.DataType.Name(code).lower()})"
+
+
 def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:
     """An array as a tensor of its own memory.
 
@@ -69,7 +75,8 @@ def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:
     OnnxError : PyTorch has no such element type.
     """
     array = np.array(array, order="C")
-    dtype = _EXTENSIONS.get(array.dtype.name)
+    # The name of a type takes longer than the rest; types of extensions are not built in.
+    dtype = _EXTENSIONS.get(array.dtype.name) if array.dtype.isbuiltin != 1 else None
     if dtype is not None:
         integers = array.view(np.int16 if array.dtype.itemsize == 2 else np.uint8)
         return torch.from_numpy(integers).view(dtype)
