@@ -243,6 +243,7 @@ WITHIN: Mapping[str, str] = {
     **{f"{parent}.{part}": parent for parent, parts in _PARTS.items() for part in parts.split()},
     "tvm.autotvm.tuner.gridsearch_tuner": "tvm.autotvm.tuner.index_based_tuner",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model",
+    "tvm.relay.annotation": "tvm.relay.op.annotation",
     "tvm.relay.backend.graph_executor_factory": "tvm.relay.backend.executor_factory",
     "tvm.script.parser.ir": "tvm.script.ir",
     "tvm.script.parser.relax": "tvm.script.relax",
