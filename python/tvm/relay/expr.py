@@ -88,9 +88,16 @@ class _Placed(RelayExpr):
 
     @property
     def virtual_device_(self) -> VirtualDevice:
-        """Where the value lives, or what the function gives: anywhere, until something says it."""
+        """Where the value lives, or what the function gives: anywhere, until something says it.
+
+        It may be set, to a `tvm.target.VirtualDevice`, a device or its name.
+        """
         known = self.known_device_
         return VirtualDevice() if known is None else known
+
+    @virtual_device_.setter
+    def virtual_device_(self, device: Any) -> None:
+        set_virtual_device(self, VirtualDevice.of(device))
 
 
 class ExprWithOp(_Placed):
