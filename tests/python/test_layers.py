@@ -20,7 +20,19 @@ ON_TOP = {"", "_older_names", "exec", "ir_pass", "support", "testing"}
 PARTS_ON_TOP = {
     "auto_scheduler": ("testing",),
     "autotvm": ("testing",),
-    "contrib": ("cblas", "random", "relay_viz", "tedd", "torch"),
+    "contrib": (
+        "cblas",
+        "cublas",
+        "dnnl",
+        "external_products",
+        "hipblas",
+        "mkl",
+        "random",
+        "relay_viz",
+        "rocblas",
+        "tedd",
+        "torch",
+    ),  # fmt: skip
     "driver": ("tvmc",),
     "meta_schedule": ("testing",),
 }

@@ -27,6 +27,8 @@ from tvm.target import Target
 
 __all__ = ["tune_file", "tune_network", "tune_operator"]
 
+Main = Callable[..., None]
+"""A command, which takes its arguments as a list; by default those of the process."""
 Inputs = list[tuple[str, list[int], str]]
 Params = dict[str, Any]
 
@@ -95,7 +97,7 @@ def _timing(args: argparse.Namespace) -> dict[str, Any]:
     return timing | {"enable_cpu_cache_flush": args.cpu_flush}
 
 
-def tune_operator(name: str, tuner: str) -> Callable[[Sequence[str] | None], None]:
+def tune_operator(name: str, tuner: str) -> Main:
     """The command that tunes an operator of `meta_schedule.testing.te_workload`.
 
     Parameters
@@ -154,7 +156,7 @@ def _print_time(args: argparse.Namespace, function: Any, arrays: Sequence[Any]) 
     print(f"Running time in milliseconds: {clock(*values).mean * 1e3:.4f}")
 
 
-def tune_network(name: str, tuner: str) -> Callable[[Sequence[str] | None], None]:
+def tune_network(name: str, tuner: str) -> Main:
     """The command that tunes a network of `meta_schedule.testing.relay_workload`.
 
     Parameters
@@ -174,7 +176,7 @@ def tune_network(name: str, tuner: str) -> Callable[[Sequence[str] | None], None
     return main
 
 
-def tune_file(name: str, tuner: str) -> Callable[[Sequence[str] | None], None]:
+def tune_file(name: str, tuner: str) -> Main:
     """The command that tunes an ONNX file; see :func:`tune_network`."""
 
     def main(argv: Sequence[str] | None = None) -> None:
