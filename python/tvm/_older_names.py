@@ -97,6 +97,37 @@ _OPERATORS = (
     "TwoOPsPool",
 )
 
+# Importers and compilers of relay that are not here.
+_OTHER_FRONTENDS = (
+    "caffe",
+    "caffe2",
+    "coreml",
+    "darknet",
+    "keras",
+    "mxnet",
+    "oneflow",
+    "paddlepaddle",
+    "tensorflow",
+    "tensorflow2",
+    "tflite",
+)
+_OTHER_COMPILERS = (
+    "arm_compute_lib",
+    "bnns",
+    "clml",
+    "cmsisnn",
+    "coreml",
+    "cublas",
+    "cudnn",
+    "cutlass",
+    "dnnl",
+    "ethosn",
+    "ethosu",
+    "libtorch",
+    "tensorrt",
+    "vitis_ai",
+)
+
 # Full name: what does the same today.
 MOVED: Mapping[str, str] = {
     **{f"tvm.{name}": f"tvm.te.{name}" for name in _IN_TE},
@@ -181,6 +212,35 @@ MOVED: Mapping[str, str] = {
     "tvm.target.intrin": "tvm.ir.register_intrin_lowering",
     "tvm.target.register_intrin_rule": "tvm.ir.register_intrin_lowering",
     "tvm.topi.util": "tvm.topi.utils",
+    **{
+        f"tvm.relay.frontend.{name}": "tvm.relay.frontend.from_onnx, after an export to ONNX "
+        "(tf2onnx, paddle2onnx and the like)"
+        for name in _OTHER_FRONTENDS
+    },
+    **{
+        f"tvm.relay.op.contrib.{name}": "tvm.relay.op.contrib.register_pattern_table, "
+        "tvm.relay.transform.MergeComposite and a function relay.ext.<name>: this compiler is not "
+        "here"
+        for name in _OTHER_COMPILERS
+    },
+    **{
+        f"tvm.contrib.{name}": "tvm.topi, whose schedules for GPUs need no library"
+        for name in ("cudnn", "miopen", "cublaslt", "cusparse", "thrust")
+    },
+    "tvm.contrib.nnpack": "tvm.topi, whose schedules for processors need no library",
+    "tvm.contrib.rpc": "tvm.rpc",
+    "tvm.contrib.pipeline_executor": "tvm.contrib.graph_executor.GraphModule, one for each part",
+    "tvm.contrib.cutlass": "tvm.topi, whose schedules for tensor cores need no library",
+    "tvm.micro": "tvm.target.Target of the kind c, whose source any compiler takes",
+    "tvm.exec.autotvm_log_editor": "python -m tvm.autotvm.record, with --mode pick",
+    "tvm.exec.popen_worker": "tvm.contrib.popen_pool.PopenWorker, which starts its process itself",
+    "tvm.relay.backend.compile_engine": "tvm.relay.backend.te_compiler",
+    "tvm.relay.backend.contrib": "tvm.relay.op.contrib.register_pattern_table, relay.ext.<name> "
+    "and topi.register_schedule",
+    "tvm.relay.collage": "tvm.relay.transform.MergeComposite and AnnotateTarget, which take the "
+    "patterns of compilers in the order in which they are given",
+    "tvm.relay.ir_pass": "tvm.relay.transform or tvm.relay.analysis",
+    "tvm.relay.module": "tvm.IRModule",
     "tvm._api_internal": "tvm._ffi.get_global_func; _TargetCreate is tvm.target.Target",
     "tvm._ffi._ctypes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
     "tvm._ffi._cytpes": "tvm._ffi.base.core; functions are tvm.runtime.PackedFunc",
@@ -199,7 +259,7 @@ _PARTS: Mapping[str, str] = {
     "tvm.dlight.cpu": "base",
     "tvm.dlight.gpu": "base",
     "tvm.driver.tvmc": "common",
-    "tvm.ir": "global_var_supply name_supply tensor_type",
+    "tvm.ir": "global_var_supply name_supply tensor_type type_relation",
     "tvm.meta_schedule.cost_model": "random_model",
     "tvm.meta_schedule.database": "ordered_union_database schedule_fn_database union_database",
     "tvm.meta_schedule.feature_extractor": "per_store_feature random_feature_extractor",
@@ -246,7 +306,16 @@ _PARTS: Mapping[str, str] = {
 WITHIN: Mapping[str, str] = {
     **{f"{parent}.{part}": parent for parent, parts in _PARTS.items() for part in parts.split()},
     "tvm.autotvm.tuner.gridsearch_tuner": "tvm.autotvm.tuner.index_based_tuner",
+    "tvm.contrib.mkldnn": "tvm.contrib.dnnl",
+    "tvm.contrib.util": "tvm.contrib.utils",
+    "tvm.driver.tvmc.autotuner": "tvm.driver.tvmc.tuner",
+    "tvm.driver.tvmc.main": "tvm.driver.tvmc.command",
     "tvm.felix.cost_model": "tvm.auto_scheduler.cost_model",
+    "tvm.relay.annotation": "tvm.relay.op.annotation",
+    "tvm.relay.backend.graph_runtime_codegen": "tvm.relay.backend.graph_executor_codegen",
+    "tvm.relay.backend.runtime": "tvm.relay.backend.executor",
+    "tvm.relay.transform.fake_quantization_to_integer": "tvm.relay.transform.fake_quantization",
+    "tvm.runtime.name_transforms": "tvm.relay.backend.name_transforms",
     "tvm.relay.backend.graph_executor_factory": "tvm.relay.backend.executor_factory",
     "tvm.script.ir_builder.relax.distributed": "tvm.script.relax_dist",
     "tvm.script.parser._core": "tvm.script.parser.core",

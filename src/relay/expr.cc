@@ -12,6 +12,7 @@ namespace relay {
 TVM_REGISTER_NODE(AnyNode);
 TVM_REGISTER_NODE(IncompleteTypeNode, "relay.IncompleteType");
 TVM_REGISTER_NODE(RefTypeNode, "relay.RefType");
+TVM_REGISTER_NODE(ExprNode);
 TVM_REGISTER_NODE(VarNode, "relay.Var");
 TVM_REGISTER_NODE(ConstantNode, "relay.Constant");
 TVM_REGISTER_NODE(CallNode, "relay.Call");
@@ -75,6 +76,19 @@ TVM_REGISTER_REPR(AnyNode, [](const AnyNode*, ReprPrinter* p) { p->stream << "?"
 // Only caches of inference change: expressions are built before their types are known.
 TVM_REGISTER_GLOBAL("relay.SetCheckedType")
     .set_body_typed([](const RelayExpr& expr, const Type& type) { expr->checked_type_ = type; });
+
+// Devices are planned for the expressions that there are, like types.
+TVM_REGISTER_GLOBAL("relay.SetVirtualDevice")
+    .set_body_typed([](const RelayExpr& expr, const ObjectRef& device) {
+      if (const auto* function = expr.as<FunctionNode>()) {
+        function->known_device_ = device;
+      } else {
+        const auto* node = expr.as<ExprNode>();
+        TVM_CHECK(node != nullptr, TypeError)
+            << expr->GetTypeKey() << ": has no value that lives anywhere";
+        node->known_device_ = device;
+      }
+    });
 
 }  // namespace relay
 }  // namespace tvm

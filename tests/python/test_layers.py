@@ -15,10 +15,26 @@ PYTHON = ROOT / "python"
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 # What stands on top of the rooms: the package itself, and names and programs for its users.
 ON_TOP = {"", "_older_names", "exec", "ir_pass", "support", "testing"}
-# Of rooms, what stands on top: of contrib what makes, tunes or draws programs, of driver a command.
+# Of rooms, what stands on top: of contrib what makes, tunes or draws programs, of driver a command,
+# of tuners commands and networks to try them.
 PARTS_ON_TOP = {
-    "contrib": ("cblas", "random", "relay_viz", "tedd", "torch"),
+    "auto_scheduler": ("testing",),
+    "autotvm": ("testing",),
+    "contrib": (
+        "cblas",
+        "cublas",
+        "dnnl",
+        "external_products",
+        "hipblas",
+        "mkl",
+        "random",
+        "relay_viz",
+        "rocblas",
+        "tedd",
+        "torch",
+    ),  # fmt: skip
     "driver": ("tvmc",),
+    "meta_schedule": ("testing",),
 }
 
 

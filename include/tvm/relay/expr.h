@@ -17,7 +17,14 @@ namespace tvm {
 namespace relay {
 
 using Expr = RelayExpr;
-using ExprNode = RelayExprNode;
+
+/*! \brief An expression, and where its value lives once devices are planned. */
+class ExprNode : public RelayExprNode {
+ public:
+  /*! \brief A VirtualDevice; null while nothing says where the value lives. */
+  mutable ObjectRef known_device_;
+  TVM_DECLARE_ABSTRACT_NODE(ExprNode, RelayExprNode, "relay.Expr", Ignore(known_device_));
+};
 
 /*! \brief A variable, known by identity. */
 class VarNode : public ExprNode {
@@ -241,11 +248,13 @@ class FunctionNode : public BaseFuncNode {
   /*! \brief What the program says of its result; null if that is left to inference. */
   Type ret_type;
   Array<TypeVar> type_params;
+  /*! \brief Where its result lives, as ExprNode has it. */
+  mutable ObjectRef known_device_;
   void Init() {
     if (!attrs.defined()) attrs = DictAttrs(Map<String, runtime::Any>());
   }
   TVM_DECLARE_NODE(FunctionNode, BaseFuncNode, "relay.Function", Bind(type_params), Bind(params),
-                   Value(body), Maybe(ret_type));
+                   Value(body), Maybe(ret_type), Ignore(known_device_));
   TVM_NODE_ARGS(Value(params), Value(body), Default(ret_type), Default(type_params),
                 Default(attrs));
 };

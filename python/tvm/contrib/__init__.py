@@ -1,1 +1,5 @@
 """Bridges to what other projects provide."""
+
+from tvm._older_names import hints_for
+
+__getattr__ = hints_for(__name__)

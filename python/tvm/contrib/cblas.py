@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te, tir
+from tvm import te
+
+from .external_products import external_product
 
 __all__ = ["batch_matmul", "matmul"]
 
@@ -24,7 +26,7 @@ def matmul(
     ------
     ValueError : an operand is no matrix.
     """
-    return _product("tvm.contrib.cblas.matmul", lhs, rhs, transa, transb, 2, kwargs)
+    return external_product("tvm.contrib.cblas.matmul", lhs, rhs, transa, transb, 2, kwargs)
 
 
 def batch_matmul(
@@ -46,31 +48,4 @@ def batch_matmul(
     ValueError : an operand is no batch of matrices.
     """
     name = "tvm.contrib.cblas.batch_matmul" + ("_iterative" if iterative else "")
-    return _product(name, lhs, rhs, transa, transb, 3, kwargs)
-
-
-def _product(
-    name: str,
-    lhs: te.Tensor,
-    rhs: te.Tensor,
-    transa: bool,
-    transb: bool,
-    n_dims: int,
-    kwargs: dict[str, Any],
-) -> te.Tensor:
-    for operand in (lhs, rhs):
-        if len(operand.shape) != n_dims:
-            raise ValueError(
-                f"{name}: expected operands of {n_dims} dimensions, got {operand.op.name} of "
-                f"{len(operand.shape)}"
-            )
-    rows = lhs.shape[-1] if transa else lhs.shape[-2]
-    columns = rhs.shape[-2] if transb else rhs.shape[-1]
-    kwargs.setdefault("name", "C")
-    return te.extern(
-        (*list(lhs.shape)[:-2], rows, columns),
-        [lhs, rhs],
-        lambda ins, outs: tir.call_packed(name, ins[0], ins[1], outs[0], transa, transb),
-        dtype=lhs.dtype,
-        **kwargs,
-    )
+    return external_product(name, lhs, rhs, transa, transb, 3, kwargs)

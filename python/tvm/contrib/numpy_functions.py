@@ -27,6 +27,13 @@ def _product(left: NDArray, right: NDArray, out: NDArray, transa: bool, transb: 
 for _library in ("cblas", "mkl"):
     for _name in ("matmul", "batch_matmul", "batch_matmul_iterative"):
         register_func(f"tvm.contrib.{_library}.{_name}", _product)
+register_func("tvm.contrib.dnnl.matmul", _product)
+
+
+@register_func("tvm.contrib.mkl.matmul_u8s8s32")
+def _exact_product(left: NDArray, right: NDArray, out: NDArray, transa: bool, transb: bool) -> None:
+    a, b = left.numpy().astype("int32"), right.numpy().astype("int32")
+    out.copyfrom(np.matmul(a.T if transa else a, b.T if transb else b))
 
 
 @register_func("tvm.contrib.random.seed")

@@ -32,6 +32,7 @@ from .backend.interpreter import (
     relax_graph,
     stored,
 )
+from .backend.places import check_devices, target_for, target_of
 from .backend.templates import apply_records
 from .backend.to_relax import is_graph
 from .backend.values import ConstructorValue, RefValue
@@ -168,71 +169,12 @@ class ExpressionExecutor:
         return call
 
 
-_PLACES = ("virtual_device", "src_virtual_device", "dst_virtual_device")
-
-
-def check_devices(mod: IRModule, target: Target) -> None:
-    """Refuse marks of a program for devices that code for the target does not run on.
-
-    Raises
-    ------
-    ValueError : there is such a mark.
-    """
-    kind = target.get_target_device_type()
-
-    def look(expr: RelayExpr) -> None:
-        if not isinstance(expr, Call) or str(getattr(expr.op, "name", "")) not in _MARKS:
-            return
-        for place in _PLACES:
-            device = (expr.attrs or {}).get(place)
-            if device is not None and device.device_type not in (-1, kind):
-                asked = tvm.device(device.device_type, max(device.virtual_device_id, 0))
-                raise error.ValueError(
-                    f"relay: {expr.op.name} asks for {asked}, and the program is compiled for "
-                    f"{target.kind.name}: it runs on one device. Compile the parts by themselves, "
-                    "and copy what one gives the other by NDArray.copyto"
-                )
-
-    for func in mod.functions.values():
-        if isinstance(func, Function):
-            post_order_visit(func, look)
-
-
-_MARKS = ("on_device", "device_copy")
-
-
 def _entry(mod: IRModule | Function, params: Mapping[str, Any] | None) -> IRModule:
     mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     if params:
         mod = mod.clone()
         mod["main"] = bind_params_by_name(mod["main"], params)
     return infer_module(mod)
-
-
-def target_of(target: Any, host: Any = None) -> Target:
-    """One target from what may be given for it: a name, a Target, or a table of devices.
-
-    Parameters
-    ----------
-    host : what the host's part is compiled for; by default the target says it.
-
-    Raises
-    ------
-    ValueError : none, or several.
-    """
-    if isinstance(target, (list, tuple)) and len(target) == 1:
-        target = target[0]
-    if isinstance(target, Mapping) and not {"kind", "tag"} & set(target):
-        found = list(target.values())
-        if len(found) != 1:
-            raise error.ValueError(f"relay.build: one target is built for, got {found}")
-        target = found[0]
-    if target is None:
-        target = Target.current(allow_none=True)
-        if target is None:
-            raise error.ValueError('relay.build: give a target, such as "llvm"')
-    target = target if isinstance(target, Target) else Target(target)
-    return target if host is None else Target(target, host=host)
 
 
 def _made(kind: type, setting: str, value: Any) -> Any:
@@ -265,7 +207,8 @@ def build(
     Parameters
     ----------
     ir_mod : a module whose "main" is a graph of tensors of fixed shape, or that function.
-    target : what to compile for; that of ``with target`` by default.
+    target : what to compile for; that of ``with target`` by default. Of several, or a table of them
+        by device, it is the one on whose device `relay.transform.PlanDevices` finds all values.
     params : values of parameters of "main" by name, which become part of the library.
     target_host : what the host's part is compiled for.
     executor, runtime : `relay.backend.Executor` and `relay.backend.Runtime`, or their names; by
@@ -279,9 +222,9 @@ def build(
 
     Raises
     ------
-    ValueError : there is no target, memory pools are given, or the module is no such graph; those
-        run by `relay.vm.compile`. Or the option "relay.backend.use_meta_schedule" is set where no
-        database is in scope.
+    ValueError : there is no target, or the program would run on several devices, memory pools are
+        given, or the module is no such graph; those run by `relay.vm.compile`. Or the option
+        "relay.backend.use_meta_schedule" is set where no database is in scope.
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise error.ValueError("relay.build: memory is planned by relax, without pools")
@@ -292,8 +235,8 @@ def build(
     _made(Runtime, "runtime", attrs.get("runtime", None) if runtime is None else runtime)
     if not mod_name.isidentifier() or mod_name in _TAKEN:
         raise error.ValueError(f"relay.build: mod_name '{mod_name}' is no name for a function")
-    resolved = target_of(target, target_host)
     mod = _entry(ir_mod, params)
+    resolved = target_for(mod, target, target_host)
     check_devices(mod, resolved)
     func = mod["main"]
     if not is_graph(func, mod):

@@ -14,6 +14,7 @@ from tvm.ir import DictAttrs, GlobalVar, IntImm, RelayExpr, Span, Type, TypeVar
 from tvm.ir.function import BaseFunc
 from tvm.runtime import NDArray
 from tvm.runtime.bfloat16 import to_patterns
+from tvm.target import VirtualDevice
 
 from . import _ffi_api
 from .ty import TensorType, type_of_annotation
@@ -50,6 +51,7 @@ __all__ = [
     "attrs_record",
     "const",
     "set_checked_type",
+    "set_virtual_device",
     "var",
 ]
 
@@ -60,6 +62,12 @@ Expr = RelayExpr
 def set_checked_type(expr: RelayExpr, type_: Type) -> RelayExpr:
     """Note the inferred type of an expression, which it returns."""
     _ffi_api.SetCheckedType(expr, type_)
+    return expr
+
+
+def set_virtual_device(expr: RelayExpr, device: VirtualDevice) -> RelayExpr:
+    """Note where the value of an expression lives, which is returned."""
+    _ffi_api.SetVirtualDevice(expr, device)
     return expr
 
 
@@ -75,7 +83,24 @@ def _attribute(value: Any) -> Any:
     return int(value.value) if isinstance(value, IntImm) and value.dtype != "bool" else value
 
 
-class ExprWithOp(RelayExpr):
+class _Placed(RelayExpr):
+    """An expression with a device."""
+
+    @property
+    def virtual_device_(self) -> VirtualDevice:
+        """Where the value lives, or what the function gives: anywhere, until something says it.
+
+        It may be set, to a `tvm.target.VirtualDevice`, a device or its name.
+        """
+        known = self.known_device_
+        return VirtualDevice() if known is None else known
+
+    @virtual_device_.setter
+    def virtual_device_(self, device: Any) -> None:
+        set_virtual_device(self, VirtualDevice.of(device))
+
+
+class ExprWithOp(_Placed):
     """An expression whose value may be operated on; ``relay.op`` gives it Python's operators."""
 
     def __call__(self, *args: RelayExpr) -> Call:
@@ -216,7 +241,7 @@ class RefWrite(ExprWithOp):
 
 
 @register_object("relay.Function")
-class Function(BaseFunc):
+class Function(_Placed, BaseFunc):
     """A function.
 
     Parameters
@@ -372,16 +397,12 @@ def _remade(old: Any, given: Mapping[str, Any], device: Any, span: Span | None) 
 
     given : parts by the name of the field, in the order of the constructor; None for what stays.
     """
-    kind = type(old)
-    if device is not None:
-        raise error.ValueError(
-            f"relay.{kind.__name__}WithFields: expressions have no virtual_device; mark them by "
-            "relay.annotation.on_device"
-        )
-    if span is None and all(value is None for value in given.values()):
+    if device is None and span is None and all(value is None for value in given.values()):
         return old
     parts = [getattr(old, name) if value is None else value for name, value in given.items()]
-    return kind(*parts, span=old.span if span is None else span)
+    new = type(old)(*parts, span=old.span if span is None else span)
+    known = old.virtual_device_ if device is None else VirtualDevice.of(device)
+    return new if known.is_unconstrained else set_virtual_device(new, known)
 
 
 def ConstantWithFields(

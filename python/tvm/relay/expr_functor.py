@@ -11,6 +11,7 @@ from .adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, Patte
 from .expr import (
     Call,
     Constant,
+    ExprWithOp,
     Function,
     If,
     Let,
@@ -21,6 +22,7 @@ from .expr import (
     TupleGetItem,
     Var,
     set_checked_type,
+    set_virtual_device,
 )
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "ExprMutator",
     "ExprVisitor",
     "computed_first",
+    "placed_like",
     "operands",
     "post_order_visit",
     "rebuilt",
@@ -207,8 +210,25 @@ def rebuilt(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     return new if known is None else set_checked_type(new, known)
 
 
+def placed_like(old: RelayExpr, new: Any) -> Any:
+    """The new form of an expression, on the device of the old one if it is of the same kind and
+    nothing says where it is."""
+    if (
+        type(new) is not type(old)
+        or new.same_as(old)
+        or not isinstance(old, (ExprWithOp, Function))
+    ):
+        return new
+    if old.known_device_ is None or new.known_device_ is not None:
+        return new
+    return set_virtual_device(new, old.virtual_device_)
+
+
 class ExprMutator(ExprFunctor):
     """Rebuilds an expression from what the methods return; what does not change stays itself."""
+
+    def dispatch(self, expr: RelayExpr) -> Any:
+        return placed_like(expr, super().dispatch(expr))
 
     def visit_function(self, func: Function) -> RelayExpr:
         params = [self.visit(param) for param in func.params]

@@ -50,6 +50,7 @@ from .expr import (
     TupleGetItem,
     Var,
     const,
+    set_virtual_device,
 )
 from .op import elementwise
 from .op.registry import REQUIRED, find_row
@@ -321,8 +322,7 @@ class _Parser:
         if token.text in ("_", "%_"):
             return PatternWildcard()
         if token.kind == "local":
-            annotation = self.type() if self._accept(":") else None
-            var = self._vars[-1][token.text[1:]] = Var(token.text[1:], annotation)
+            var = self._vars[-1][token.text[1:]] = self._declared(token.text[1:])
             return PatternVar(var)
         if token.text == "(":
             return PatternTuple(self._listed(")", self._pattern))
@@ -332,6 +332,17 @@ class _Parser:
         return PatternConstructor(
             con, self._listed(")", self._pattern) if self._accept("(") else []
         )
+
+    def _declared(self, name: str) -> Var:
+        """A new variable, with the device and the type behind its name."""
+        device = None
+        if self._accept("{"):
+            self._take("virtual_device")
+            self._take("=")
+            device = self._value()
+            self._take("}")
+        var = Var(name, self.type() if self._accept(":") else None)
+        return var if device is None else set_virtual_device(var, device)
 
     def _clause(self) -> Clause:
         with self._scope():
@@ -380,12 +391,11 @@ class _Parser:
             if self._sees("free_var") and self._tokens[self._at + 1].kind == "local":
                 self._take()
                 name = self._take().text[1:]
-                self._vars[-1][name] = Var(name, self.type() if self._accept(":") else None)
+                self._vars[-1][name] = self._declared(name)
                 self._take(";")
             elif self._accept("let"):
                 name = self._take().text[1:]
-                annotation = self.type() if self._accept(":") else None
-                var = Var(name, annotation)
+                var = self._declared(name)
                 self._take("=")
                 self._vars[-1][name] = var
                 value = self.expr()
@@ -588,8 +598,7 @@ class _Parser:
                     at, name = self._next.start, self._take().text[1:]
                     if name in self._vars[-1]:
                         raise self._fail(f"there are two parameters %{name}", at)
-                    annotation = self.type() if self._accept(":") else None
-                    params.append(Var(name, annotation))
+                    params.append(self._declared(name))
                     self._vars[-1][name] = params[-1]
                 else:
                     key = self._take().text
@@ -600,7 +609,9 @@ class _Parser:
             self._take(")")
             ret = self.type() if self._accept("->") else None
             body = self._block()
-            return Function(params, body, ret, type_params, attrs or None)
+            device = attrs.pop("virtual_device", None)
+            func = Function(params, body, ret, type_params, attrs or None)
+            return func if device is None else set_virtual_device(func, device)
 
     def global_var(self, name: str) -> GlobalVar:
         """The variable of a function's name."""

@@ -123,9 +123,10 @@ class _Printer:
         return self._names[var]
 
     def _declared(self, var: Var) -> str:
-        """The name of a variable with what the program says of its type."""
-        known = var.type_annotation
-        return self.var(var) + ("" if known is None else f": {self.type(known)}")
+        """The name of a variable with what the program says of its device and its type."""
+        known, device = var.type_annotation, var.virtual_device_
+        place = "" if device.is_unconstrained else f" {{virtual_device={self._meta(device)}}}"
+        return self.var(var) + place + ("" if known is None else f": {self.type(known)}")
 
     # Types.
 
@@ -244,9 +245,7 @@ class _Printer:
             if expr.value in self._shared and not _atomic(expr.value):
                 self._operands(Tuple([expr.value]))
             value = self.name(expr.value)
-            annotation = expr.var.type_annotation
-            known = "" if annotation is None else f": {self.type(annotation)}"
-            self._put(f"let {self.var(expr.var)}{known}{self._note(expr.var)} = {value};")
+            self._put(f"let {self._declared(expr.var)}{self._note(expr.var)} = {value};")
             expr = expr.body
         return expr
 
@@ -366,6 +365,8 @@ class _Printer:
         params = [self._declared(param) for param in func.params]
         if func.attrs is not None:
             params += [f"{k}={self.value(v)}" for k, v in func.attrs.items()]
+        if not func.virtual_device_.is_unconstrained:
+            params.append(f"virtual_device={self._meta(func.virtual_device_)}")
         types = ", ".join(self.type(p) for p in func.type_params)
         ret = "" if func.ret_type is None else f" -> {self.type(func.ret_type)}"
         return f"{f'[{types}]' if types else ''}({', '.join(params)}){ret} {self._block(func.body)}"

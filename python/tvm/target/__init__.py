@@ -8,6 +8,7 @@ from tvm._older_names import hints_for
 from . import c_build, datatype, llvm_build
 from .c_dialect import CDialect
 from .codegen import build_module
+from .compilation_config import CompilationConfig, make_compilation_config
 from .generic_func import (
     GenericFunc,
     generic_func,
@@ -38,6 +39,7 @@ from .virtual_device import VirtualDevice
 
 __all__ = [
     "CDialect",
+    "CompilationConfig",
     "GenericFunc",
     "Target",
     "TargetKind",
@@ -58,6 +60,7 @@ __all__ = [
     "list_target_kinds",
     "llvm",
     "llvm_build",
+    "make_compilation_config",
     "mali",
     "micro",
     "override_native_generic_func",

@@ -14,6 +14,18 @@ from .target import Target
 
 __all__ = ["VirtualDevice"]
 
+# What a device says, with the value that leaves it open.
+_PARTS = (
+    ("device_type_int", -1),
+    ("virtual_device_id", -1),
+    ("target", None),
+    ("memory_scope", ""),
+)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b or (isinstance(a, Target) and isinstance(b, Target) and str(a) == str(b))
+
 
 @tvm._ffi.register_object("VirtualDevice")
 class VirtualDevice(Object):
@@ -52,6 +64,40 @@ class VirtualDevice(Object):
     def device_type(self) -> int:
         """Number of the type of device, as in DLPack; -1 for any."""
         return int(self.device_type_int)
+
+    @property
+    def is_unconstrained(self) -> bool:
+        """Whether nothing is said."""
+        return (
+            self.device_type == self.virtual_device_id == -1
+            and self.target is None
+            and not self.memory_scope
+        )
+
+    @staticmethod
+    def join(first: VirtualDevice, second: VirtualDevice) -> VirtualDevice | None:
+        """What holds of both; None where one says something else than the other."""
+        parts = []
+        for name, any_value in _PARTS:
+            a, b = getattr(first, name), getattr(second, name)
+            if a != any_value and b != any_value and not _same(a, b):
+                return None
+            parts.append(b if a == any_value else a)
+        return VirtualDevice._made(*parts)
+
+    @staticmethod
+    def default(device: VirtualDevice, fallback: VirtualDevice) -> VirtualDevice:
+        """The device, and of another what is left open if their types agree."""
+        joined = VirtualDevice.join(device, fallback)
+        return device if joined is None else joined
+
+    @staticmethod
+    def _made(kind: int, number: int, target: Target | None, memory_scope: str) -> VirtualDevice:
+        made = VirtualDevice.__new__(VirtualDevice)
+        made.__init_handle_by_constructor__(
+            _ffi_api.VirtualDevice, kind, number, target, memory_scope
+        )
+        return made
 
     @staticmethod
     def of(device: Any) -> VirtualDevice:

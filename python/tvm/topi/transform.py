@@ -201,6 +201,10 @@ def reverse_sequence(
     return _move(x, shape, place, "reverse_sequence")
 
 
+# Of so many tensors that are joined, an element finds its own by asking for one after the other.
+_LONGEST_CHAIN = 32
+
+
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors joined along one dimension; the other dimensions must agree."""
     if not a_tuple:
@@ -228,10 +232,19 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
             start = ends[k - 1] if k else 0
             return a_tuple[k](*indices[:at], where - start, *indices[at + 1 :])
 
-        value = element(len(a_tuple) - 1)
-        for k in reversed(range(len(a_tuple) - 1)):
-            value = tir.if_then_else(where < ends[k], element(k), value)
-        return value
+        def among(first: int, last: int) -> Any:
+            # A chain of all would be as deep as there are tensors, and as slow.
+            if last - first > _LONGEST_CHAIN:
+                middle = (first + last) // 2
+                return tir.if_then_else(
+                    where < ends[middle], among(first, middle), among(middle + 1, last)
+                )
+            value = element(last)
+            for k in reversed(range(first, last)):
+                value = tir.if_then_else(where < ends[k], element(k), value)
+            return value
+
+        return among(0, len(a_tuple) - 1)
 
     out = (*shapes[0][:at], ends[-1], *shapes[0][at + 1 :])
     return te.compute(out, read, name="T_concat", tag=tag.INJECTIVE)

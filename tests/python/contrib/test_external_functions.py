@@ -12,7 +12,7 @@ import torch
 
 import tvm
 from tvm import te
-from tvm.contrib import cblas, dlpack, download, pickle_memoize
+from tvm.contrib import cblas, cublas, dlpack, dnnl, download, mkl, pickle_memoize, rocblas
 from tvm.contrib import random as random_numbers
 
 
@@ -46,6 +46,32 @@ def test_products_of_batches(iterative):
     )
     with pytest.raises(ValueError, match="expected operands of 2 dimensions, got a of 3"):
         cblas.matmul(left, right)
+
+
+@pytest.mark.parametrize("library", [dnnl, mkl])
+def test_products_under_the_names_of_other_libraries(library):
+    a, b = np.random.default_rng(0).random((2, 5, 5)).astype("float32")
+    left, right = te.placeholder(a.shape, name="a"), te.placeholder(b.shape, name="b")
+    found = run([left, right], library.matmul(left, right, transb=True), a, b)
+    np.testing.assert_allclose(found, a @ b.T, rtol=1e-5)
+
+
+def test_products_of_bytes_are_exact():
+    a, b = np.full((3, 400), 255, "uint8"), np.full((400, 2), -128, "int8")
+    left, right = te.placeholder(a.shape, "uint8", "a"), te.placeholder(b.shape, "int8", "b")
+    found = run([left, right], mkl.matmul_u8s8s32(left, right), a, b)
+    np.testing.assert_array_equal(found, np.full((3, 2), -255 * 128 * 400))
+    with pytest.raises(TypeError, match="expected uint8 and int8, got int8 and uint8"):
+        mkl.matmul_u8s8s32(right, left)
+
+
+@pytest.mark.parametrize("library", [cublas, rocblas])
+def test_a_library_that_is_not_linked_is_named_when_it_is_called(library):
+    a = te.placeholder((4, 4), name="a")
+    name = f"tvm.contrib.{library.__name__.rpartition('.')[2]}.matmul"
+    x = np.ones((4, 4), "float32")
+    with pytest.raises(Exception, match=name):
+        run([a], library.matmul(a, a), x)
 
 
 def test_random_tensors_are_drawn_anew_and_after_a_seed_again():

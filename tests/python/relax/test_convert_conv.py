@@ -143,10 +143,6 @@ def test_transposed_convolutions_are_plain_ones(make_module, run, op_names, rank
     @given(case=windows(rank, largest=4), extra=st.integers(0, 2))
     def run_cases(case, extra):
         options = dict(case["settings"])
-        # Strides that are dilated as well, or skip elements, stay as they are.
-        options["dilation"] = [
-            d if s == 1 else 1 for s, d in zip(options["stride"], options["dilation"])
-        ]
         options["stride"] = [min(s, k) for s, k in zip(options["stride"], case["kernel"])]
         options["padding"] = [
             min(p, d * (k - 1))

@@ -78,6 +78,15 @@ def test_concatenate_and_stack_equal_numpy(shape, data):
     same(lambda *t: topi.stack(t, axis), lambda *t: np.stack(t, axis), *alike)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_many_tensors_are_joined(axis):
+    """As a chain of choices an element would lie deeper than Python recurses."""
+    arrays = [random_array(RNG, 2, 1 + k % 2)[:, :: 1 if axis else -1] for k in range(300)]
+    if axis == 0:
+        arrays = [a[:, :1] for a in arrays]
+    same(lambda *t: topi.concatenate(t, axis), lambda *t: np.concatenate(t, axis), *arrays)
+
+
 @pytest.mark.parametrize(
     ("how", "axis"), [(1, 1), (5, 1), (2, 2), ((1, 4), 1), ((2, 2), 0), ((), 1)]
 )

@@ -19,7 +19,7 @@ from tvm.transform import PassContext
 from .errors import TVMCException
 from .model import TVMCModel, TVMCPackage, pack
 
-__all__ = ["compile", "is_autoscheduler", "with_layout"]
+__all__ = ["compile", "is_autoscheduler", "records_scope", "with_layout"]
 
 _Path = str | os.PathLike[str]
 _WITH_LAYOUTS = ("nn.conv2d", "nn.conv2d_transpose", "qnn.conv2d")
@@ -43,8 +43,13 @@ def is_autoscheduler(records: _Path) -> bool:
     return False
 
 
-def _found_in(records: _Path | None) -> tuple[AbstractContextManager[Any], dict[str, Any]]:
-    """The scope in which records count, and options of the build."""
+def records_scope(records: _Path | None) -> tuple[AbstractContextManager[Any], dict[str, Any]]:
+    """The scope in which records of either tuner count, and options of the build.
+
+    Raises
+    ------
+    TVMCException : there is no such file.
+    """
     if records is None:
         return nullcontext(), {}
     if not Path(records).is_file():
@@ -86,7 +91,7 @@ def compile(
     """
     chosen = Target(target, target_host) if target_host else Target(target)
     mod = with_layout(tvmc_model.mod, desired_layout)
-    scope, config = _found_in(tuning_records)
+    scope, config = records_scope(tuning_records)
     left_out = list(disabled_pass or ())
     with scope, PassContext(opt_level=opt_level, config=config, disabled_pass=left_out):
         factory = relay.build(mod, chosen, params=tvmc_model.params)

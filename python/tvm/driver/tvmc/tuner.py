@@ -53,6 +53,7 @@ def tune(
     parallel: int | None = None,
     include_simple_tasks: bool = False,
     desired_layout: str | None = None,
+    enable_cpu_cache_flush: bool = False,
 ) -> str:
     """Search schedules for the kernels of a network.
 
@@ -74,6 +75,7 @@ def tune(
     parallel : builders at once; by default one a core.
     include_simple_tasks : of auto_scheduler: kernels without a sum, too.
     desired_layout : of convolutions, such as "NHWC".
+    enable_cpu_cache_flush : evict the caches before each measurement.
 
     Returns
     -------
@@ -100,6 +102,7 @@ def tune(
         "repeat": repeat,
         "timeout": timeout,
         "min_repeat_ms": min_repeat_ms,
+        "enable_cpu_cache_flush": enable_cpu_cache_flush,
     }
     if hostname is not None:
         timing |= {"key": rpc_key, "host": hostname, "port": port}

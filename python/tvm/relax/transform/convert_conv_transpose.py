@@ -31,6 +31,9 @@ class TransposedDimension:
 
     Element y of the result is the sum over k of element (y + before - k * dilation) / stride of
     the data times element k of the kernel, where that quotient is one.
+
+    A kernel that is dilated where there are strides too is one of its whole reach, with zeros
+    between elements that are `spread` apart.
     """
 
     size: int
@@ -39,6 +42,17 @@ class TransposedDimension:
     stride: int
     before: int
     dilation: int
+    spread: int = 1
+
+    @staticmethod
+    def of(
+        size: int, out: int, kernel: int, stride: int, before: int, dilation: int
+    ) -> TransposedDimension:
+        """The dimension, whose kernel has zeros between its elements if need be."""
+        if stride == 1 or dilation == 1:
+            return TransposedDimension(size, out, kernel, stride, before, dilation)
+        reach = (kernel - 1) * dilation + 1
+        return TransposedDimension(size, out, reach, stride, before, 1, dilation)
 
     @property
     def taps(self) -> int:
@@ -186,12 +200,12 @@ def _dimensions(
         const_shape(as_pads(settings.get("padding", 0), rank)),
         const_shape(as_sizes(settings.get("dilation", 1), rank)),
     )
-    return [TransposedDimension(*column) for column in columns]
+    return [TransposedDimension.of(*column) for column in columns]
 
 
 def _fits_plain(dims: Sequence[TransposedDimension]) -> bool:
     """Whether a plain convolution computes all phases."""
-    return all((d.stride == 1 or d.dilation == 1) and min(d.padding) >= 0 for d in dims)
+    return all(min(d.padding) >= 0 for d in dims)
 
 
 def plain_dimensions(
@@ -213,9 +227,19 @@ def plain_dimensions(
     return dims if math.prod(d.size for d in dims) > 1 and _fits_plain(dims) else None
 
 
+def _with_zeros_between(weight: np.ndarray, dims: Sequence[TransposedDimension]) -> np.ndarray:
+    """Weights (channels, filters, kernel) with elements of the kernel as far apart as they are."""
+    if all(d.spread == 1 for d in dims):
+        return weight
+    result = np.zeros((*weight.shape[:2], *(d.kernel for d in dims)), weight.dtype)
+    result[(slice(None),) * 2 + tuple(slice(None, None, d.spread) for d in dims)] = weight
+    return result
+
+
 def phases_of(weight: np.ndarray, dims: Sequence[TransposedDimension], groups: int) -> np.ndarray:
     """Weights of the plain convolution, (groups, phases of each dimension, filters) by channels and
     taps."""
+    weight = _with_zeros_between(weight, dims)
     channels, filters = weight.shape[:2]
     grouped = weight.reshape(groups, channels // groups, filters, *weight.shape[2:])
     strides, taps = [d.stride for d in dims], [d.taps for d in dims]
@@ -234,6 +258,7 @@ def phases_of(weight: np.ndarray, dims: Sequence[TransposedDimension], groups: i
 
 def _at_each_point(weight: np.ndarray, dims: Sequence[TransposedDimension]) -> np.ndarray:
     """(filters and places of the result, channels), for data of one point."""
+    weight = _with_zeros_between(weight, dims)
     channels, filters = weight.shape[:2]
     result = np.zeros((filters, *(d.out for d in dims), channels), weight.dtype)
     places, elements = [], []
@@ -258,7 +283,6 @@ def ConvertConvTranspose(mod: IRModule) -> IRModule:
     whose channels are then interleaved; phases without an element are zero. Data of one point make
     a dense layer.
 
-    Channels in front and known sizes are asked for; where strides are dilated as well, the
-    definition stays.
+    Channels in front and known sizes are asked for.
     """
     return map_functions(mod, lambda func: _Converter(func).run())

@@ -38,7 +38,7 @@ from ..expr import (
     Var,
     set_checked_type,
 )
-from ..expr_functor import ExprFunctor, ExprMutator, post_order_visit
+from ..expr_functor import ExprFunctor, ExprMutator, placed_like, post_order_visit
 from ..op.registry import OpRow, row_of, settings_of
 from ..op.shapes import computed_type, extent_number
 from ..ty import Any as AnyExtent
@@ -277,6 +277,9 @@ class _Inference(ExprFunctor):
         # Types that variables without annotation were found to have, and the new variables.
         self.types: dict[Var, Any] = {}
         self.changed = False
+
+    def dispatch(self, expr: RelayExpr) -> RelayExpr:
+        return placed_like(expr, super().dispatch(expr))
 
     def type_of(self, expr: RelayExpr) -> Any:
         """The inferred type of an expression in its new form."""
@@ -591,7 +594,7 @@ class _Replace(ExprMutator):
     def __init__(self, types: dict[Var, Type | None]) -> None:
         super().__init__()
         self.replaced = {
-            var: set_checked_type(Var(str(var.name_hint), type_), type_)
+            var: placed_like(var, set_checked_type(Var(str(var.name_hint), type_), type_))
             for var, type_ in types.items()
             if type_ is not None and _known(var.type_annotation) is None
         }

@@ -10,9 +10,10 @@ from tvm.ir import GlobalVar, IRModule
 from tvm.runtime import NDArray
 from tvm.target import Target
 
-from ..build_module import build, optimize, target_of
+from ..build_module import build, optimize
 from ..expr import Function
 from .interpreter import relax_graph, schedules_for
+from .places import target_of
 from .templates import apply_records
 
 __all__ = ["GraphExecutorCodegen"]

@@ -26,11 +26,12 @@ from tvm.target import Target
 
 from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
-from ..build_module import ExpressionExecutor, check_devices, target_of
+from ..build_module import ExpressionExecutor
 from ..expr import Call, Constant, Function, Var, exact_const
 from ..expr_functor import ExprMutator, post_order_visit
 from ..text_printer import as_text
 from .interpreter import profiled
+from .places import check_devices, target_for
 
 __all__ = ["Executable", "VMCompiler", "VirtualMachine", "compile"]
 
@@ -313,7 +314,8 @@ class VMCompiler:
         if self._params:
             mod = mod.clone()
             mod["main"] = bind_params_by_name(mod["main"], self._params)
-        typed, resolved = infer_module(mod), target_of(target, target_host)
+        typed = infer_module(mod)
+        resolved = target_for(typed, target, target_host)
         check_devices(typed, resolved)
         self._lowered = typed, resolved
         self._executable = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tvm._older_names import hints_for
+
 __all__ = ["from_onnx", "from_pytorch"]
 
 # What importers need is looked for when they are first asked for.
@@ -16,6 +18,7 @@ _BY_ONNX = {
         "tensorflow", "tflite",
     )
 }  # fmt: skip
+_hint = hints_for(__name__)
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +29,4 @@ def __getattr__(name: str) -> Any:
             f"tvm.relay.frontend has no '{name}': export the network to ONNX (tf2onnx, "
             "paddle2onnx and the like) and take from_onnx, or take from_pytorch"
         )
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _hint(name)

@@ -84,7 +84,8 @@ def _define(name: str, compute: Any, dtype: str | None = None, **more: Any) -> N
 def _position(compute: Any) -> Any:
     def run(x: Any, axes: list[int], keepdims: bool, select_last_index: bool = False) -> Any:
         axis = axes[0] if len(axes) == 1 else axes
-        return compute(x, axis, keepdims, select_last_index)
+        # Positions are those of elements, whatever these are, as in relax.
+        return compute(x, axis, keepdims, select_last_index, from_infinity=True)
 
     return run
 

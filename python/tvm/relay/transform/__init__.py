@@ -40,6 +40,7 @@ from .of_expressions import (
     ToBasicBlockNormalFormExpr,
 )
 from .partial_eval import PartialEvaluate
+from .plan_devices import PlanDevices
 from .recast import recast
 from .regions import AnnotateTarget, PartitionGraph
 from .rewrite import DefuseOps, FoldExplicitPadding, Legalize
