@@ -26,8 +26,8 @@ TEST(TirOp, EmptyStatementIsAStatement) {
 
 TEST(TirPrinter, ExpressionsHaveMinimalParentheses) {
   Var i("i"), j("j");
-  EXPECT_EQ(Text(i * 4 + j), "i*4 + j");
-  EXPECT_EQ(Text((i + j) * 4), "(i + j)*4");
+  EXPECT_EQ(Text(i * 4 + j), "i * 4 + j");
+  EXPECT_EQ(Text((i + j) * 4), "(i + j) * 4");
   EXPECT_EQ(Text(i - (j - 1)), "i - (j - 1)");
 }
 
