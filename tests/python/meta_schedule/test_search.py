@@ -315,7 +315,10 @@ def test_messages_are_printed_unless_a_program_has_its_own_logging(
         return capsys.readouterr().out
 
     root = logging.getLogger()
-    monkeypatch.setattr(root, "handlers", [])
+    # Programs that ran before in this process, such as a tuning run, may have their own.
+    for logger in (root, logging.getLogger("tvm")):
+        monkeypatch.setattr(logger, "handlers", [])
+        monkeypatch.setattr(logger, "propagate", True)
     shown = search()
     assert shown.count(f"Logging directory: {tmp_path / 'logs'}") == 1
     assert "Total trials: 1" in shown

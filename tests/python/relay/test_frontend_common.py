@@ -45,8 +45,9 @@ def test_without_other_parts_an_expression_is_itself():
     call = X + X
     assert E.CallWithFields(call).same_as(call)
     assert E.VarWithFields(X, X.vid).same_as(X)
-    with pytest.raises(ValueError, match="relay.CallWithFields: .*on_device"):
-        E.CallWithFields(call, virtual_device=tvm.target.VirtualDevice("cpu"))
+    placed = E.CallWithFields(call, virtual_device=tvm.target.VirtualDevice("cpu"))
+    assert placed.virtual_device_.device_type == tvm.cpu().device_type
+    assert call.virtual_device_.is_unconstrained and tuple(placed.args) == tuple(call.args)
 
 
 def test_types_and_shapes_are_known_on_the_way():

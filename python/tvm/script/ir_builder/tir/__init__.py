@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import tvm
-from tvm import ir, tir
+from tvm import tir
 from tvm.ir import Range
 
 from .block import axis, block, block_attr, init, reads, where, writes
@@ -99,7 +99,7 @@ _TYPED = frozenset(
 def intrinsics() -> frozenset[str]:
     """The names of all intrinsics of tensor programs."""
     prefix = "tir."
-    names = map(str, ir.Op.list_op_names())
+    names = map(str, tvm.ir.Op.list_op_names())
     return frozenset(name[len(prefix) :] for name in names if name.startswith(prefix))
 
 
