@@ -392,10 +392,15 @@ class _OlderModules(MetaPathFinder):
         if fullname in WITHIN:
             return ModuleSpec(fullname, _SameNames(WITHIN[fullname]), origin=WITHIN[fullname])
         hint = moved(fullname) if fullname.startswith("tvm.") else None
-        if hint is not None:
-            # Without `name`: with it, `from tvm import placeholder` would hide the message.
-            raise ModuleNotFoundError(hint)
-        return None
+        if hint is None:
+            return None
+        # Programs that bring such a module along may have added a finder behind this one.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                return spec
+        # Without `name`: with it, `from tvm import placeholder` would hide the message.
+        raise ModuleNotFoundError(hint)
 
 
 def watch_imports() -> None:

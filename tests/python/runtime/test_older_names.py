@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import numpy as np
@@ -118,3 +120,23 @@ def test_an_unknown_name_is_refused_without_a_hint():
         _ = tvm.nonsense
     with pytest.raises(AttributeError, match="no attribute 'nonsense'$"):
         _ = tvm._ffi.nonsense
+
+
+def test_modules_that_programs_bring_along_are_taken(monkeypatch):
+    class Brought(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+        def find_spec(self, name, path=None, target=None):
+            return ModuleSpec(name, self) if name == "tvm.contrib.cudnn" else None
+
+        def exec_module(self, module):
+            module.exists = lambda: False
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Brought()])
+    monkeypatch.delitem(sys.modules, "tvm.contrib.cudnn", raising=False)
+    from tvm.contrib import cudnn
+
+    assert cudnn.exists() is False
+    monkeypatch.delattr(tvm.contrib, "cudnn")
+    monkeypatch.delitem(sys.modules, "tvm.contrib.cudnn")
+    with pytest.raises(ModuleNotFoundError, match="needs? no library"):
+        sys.meta_path.pop()
+        importlib.import_module("tvm.contrib.cudnn")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from tvm import tir
 from tvm.target import Target
 from tvm.tir.schedule import Schedule
@@ -32,6 +34,6 @@ class CPUScheduleRule(ScheduleRule):
         """Whether the rule knows schedules for a target."""
         return "cpu" in target.keys
 
+    @abstractmethod
     def _schedule(self, sch: Schedule, blocks: list[BlockInfo]) -> bool:
         """Schedule the blocks that are left after inlining; False where the rule does not fit."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it schedules")
