@@ -42,6 +42,14 @@ bool MatchNumber(const PrimExpr& e, PrimExpr* a, int64_t* number) {
   return true;
 }
 
+/*! \brief A number of a type; PolyOverflow, at which the shortest form stays, if that has it not.
+ */
+PrimExpr InRange(DataType dtype, __int128 value) {
+  const __int128 limit = __int128{1} << (dtype.bits() - 1);
+  if (value >= limit || value < -limit) throw PolyOverflow();
+  return make_const(dtype, static_cast<int64_t>(value));
+}
+
 bool IsMinOrMax(const PrimExpr& e) { return e.as<MinNode>() || e.as<MaxNode>(); }
 
 PrimExpr Extreme(bool is_min, const PrimExpr& a, const PrimExpr& b) {
@@ -140,12 +148,12 @@ PrimExpr AnalyzerCore::FromExtreme(const PrimExpr& e) {
     int64_t factor = 0, scale = 0;
     if (!MatchNumber<MulNode>(e, &x, &factor) || !MatchLeast(x, &is_min, &a, &b) ||
         !MatchNumber<MulNode>(a, &y, &scale) || !as_const_int(b) || factor <= 0 ||
-        (*as_const_int(b) * factor) % (scale * factor) == 0) {
+        *as_const_int(b) % scale == 0) {
       return PrimExpr();
     }
     const DataType dtype = e.dtype();
-    return Extreme(is_min, Mul(y, make_const(dtype, scale * factor)),
-                   make_const(dtype, *as_const_int(b) * factor));
+    return Extreme(is_min, Mul(y, InRange(dtype, __int128{scale} * factor)),
+                   InRange(dtype, __int128{*as_const_int(b)} * factor));
   }
   const DataType dtype = e.dtype();
   int64_t c = 0, d = 0;
@@ -153,7 +161,7 @@ PrimExpr AnalyzerCore::FromExtreme(const PrimExpr& e) {
     // min(c - x, limit) is c - max(x, c - limit).
     if (const auto* sub = a.as<SubNode>(); sub && as_const_int(sub->a)) {
       c = *as_const_int(sub->a);
-      return Sub(sub->a, Extreme(!is_min, sub->b, make_const(dtype, c - *limit)));
+      return Sub(sub->a, Extreme(!is_min, sub->b, InRange(dtype, __int128{c} - *limit)));
     }
     if (MatchNumber<MulNode>(a, &x, &c) && c < 0 && *limit % c == 0) {
       return Mul(Extreme(!is_min, x, make_const(dtype, *limit / c)), make_const(dtype, c));
@@ -171,7 +179,7 @@ PrimExpr AnalyzerCore::OfQuotients(const PrimExpr& e) {
   const DataType dtype = e.dtype();
   PrimExpr a, b, x, y, z;
   int64_t c = 0, d = 0, k = 0, m = 0;
-  auto number = [dtype](int64_t value) { return make_const(dtype, value); };
+  auto number = [dtype](__int128 value) { return InRange(dtype, value); };
   // (x % c + k) // c + x // c is (x + k) // c.
   if (Match<AddNode>(e, &a, &b)) {
     for (int turn = 0; turn < 2; ++turn, std::swap(a, b)) {
@@ -191,7 +199,8 @@ PrimExpr AnalyzerCore::OfQuotients(const PrimExpr& e) {
       if (SameExpr(a, b)) {
         const int64_t shift = FloorModInt(m, c);
         const PrimExpr low = shift == 0 ? a : PrimExpr(Add(a, number(shift)));
-        return tir::FloorDiv(Add(tir::FloorMod(low, number(c)), number(k - m)), number(c));
+        return tir::FloorDiv(Add(tir::FloorMod(low, number(c)), number(__int128{k} - m)),
+                             number(c));
       }
     }
     // The remainder of a truncated quotient.
@@ -214,7 +223,7 @@ PrimExpr AnalyzerCore::OfQuotients(const PrimExpr& e) {
     }
   }
   if (MatchNumber<MulNode>(e, &a, &c) && c < 0 && Match<SubNode>(a, &x, &y)) {
-    return Mul(Simplify(y - x), number(-c));
+    return Mul(Simplify(y - x), number(-__int128{c}));
   }
   return PrimExpr();
 }
@@ -224,12 +233,12 @@ PrimExpr AnalyzerCore::OfTruncatedOrder(const PrimExpr& e) {
   int64_t c = 0, d = 0, k = 0;
   if (!Match<LTNode>(e, &a, &b) || !IsIndex(a)) return PrimExpr();
   const DataType dtype = a.dtype();
-  auto number = [dtype](int64_t value) { return make_const(dtype, value); };
+  auto number = [dtype](__int128 value) { return InRange(dtype, value); };
   if (const int64_t* limit = as_const_int(b); limit && MatchNumber<DivNode>(a, &x, &c) && c > 0) {
-    return LT(x, number(*limit > 0 ? c * *limit : c * (*limit - 1) + 1));
+    return LT(x, number(*limit > 0 ? __int128{c} * *limit : c * (__int128{*limit} - 1) + 1));
   }
   if (const int64_t* limit = as_const_int(a); limit && MatchNumber<DivNode>(b, &x, &c) && c > 0) {
-    return LT(number(*limit >= 0 ? c * (*limit + 1) - 1 : c * *limit), x);
+    return LT(number(*limit >= 0 ? c * (__int128{*limit} + 1) - 1 : __int128{c} * *limit), x);
   }
   // x / c * c < x, and with a summand on the right.
   if (!MatchNumber<MulNode>(a, &y, &c) || !MatchNumber<DivNode>(y, &x, &d) || c != d || c <= 0) {
@@ -247,7 +256,7 @@ PrimExpr AnalyzerCore::OfTruncatedOrder(const PrimExpr& e) {
   if (is_shifted && !(MatchNumber<AddNode>(x, &y, &k) && SameExpr(y, whole))) return PrimExpr();
   if (!rest.defined()) return LT(number(k), remainder);
   if (is_added) return LT(number(k), Add(remainder, rest));
-  return LT(rest, is_shifted ? PrimExpr(Add(remainder, number(-k))) : remainder);
+  return LT(rest, is_shifted ? PrimExpr(Add(remainder, number(-__int128{k}))) : remainder);
 }
 
 PrimExpr AnalyzerCore::WrittenForm(const PrimExpr& e, const PrimExpr& simple) {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
 
-__all__ = ["external_product"]
+__all__ = ["external_product", "products_of"]
 
 
 def external_product(
@@ -49,3 +50,44 @@ def external_product(
         dtype=dtype or lhs.dtype,
         **kwargs,
     )
+
+
+def products_of(library: str) -> tuple[Callable[..., te.Tensor], Callable[..., te.Tensor]]:
+    """`matmul` and `batch_matmul` of a library that is not linked here.
+
+    Whoever links it registers what a built program calls, ``tvm.contrib.<library>.matmul`` and
+    ``batch_matmul``; the error of a call names the one that is missing.
+    """
+
+    def matmul(
+        lhs: te.Tensor,
+        rhs: te.Tensor,
+        transa: bool = False,
+        transb: bool = False,
+        dtype: str | None = None,
+    ) -> te.Tensor:
+        """``lhs @ rhs`` of two matrices, either of them transposed first.
+
+        Parameters
+        ----------
+        dtype : element type of the result; by default that of `lhs`.
+
+        Raises
+        ------
+        ValueError : an operand is no matrix.
+        """
+        name = f"tvm.contrib.{library}.matmul"
+        return external_product(name, lhs, rhs, transa, transb, 2, {}, dtype)
+
+    def batch_matmul(
+        lhs: te.Tensor,
+        rhs: te.Tensor,
+        transa: bool = False,
+        transb: bool = False,
+        dtype: str | None = None,
+    ) -> te.Tensor:
+        """The same for each pair of matrices of two batches."""
+        name = f"tvm.contrib.{library}.batch_matmul"
+        return external_product(name, lhs, rhs, transa, transb, 3, {}, dtype)
+
+    return matmul, batch_matmul

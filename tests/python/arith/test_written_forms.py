@@ -130,6 +130,26 @@ def test_quotients_towards_zero_stay_such(before, expected):
         assert value(before, *point) == value(after, *point), (before, after, point)
 
 
+@pytest.mark.parametrize(
+    "expr",
+    [
+        tdiv(X, 1000000) < 10000,
+        tir.LT(10000, tdiv(X, 1000000)),
+        tir.min(-2000000000 - X, 2000000000),
+        tir.max(X * 1000000, 3) * 4000,
+    ],
+)
+def test_forms_whose_numbers_have_no_room_are_not_taken(expr):
+    after = tvm.arith.Analyzer().rewrite_simplify(expr)
+    numbers = []
+    tir.stmt_functor.post_order_visit(
+        after, lambda node: numbers.append(node) if isinstance(node, tir.IntImm) else None
+    )
+    assert all(-(2**31) <= number.value < 2**31 for number in numbers)
+    for x in (-2000, -1, 0):
+        assert value(expr, x, 0, 0) == value(after, x, 0, 0)
+
+
 def test_quotients_of_negative_lanes_are_left_alone():
     lanes = tdiv(tir.Ramp(X, 4, 4), tir.Broadcast(2, 4))
     analyzer = tvm.arith.Analyzer()

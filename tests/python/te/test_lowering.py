@@ -398,10 +398,10 @@ def test_a_constant_factor_of_an_unknown_extent_stays_constant():
 
 
 def test_a_reduction_of_unknown_length_runs_across_a_fixed_number_of_threads():
-    n, m = te.var("n"), te.var("m")
-    A = te.placeholder((n, m), name="A")
-    k = te.reduce_axis((0, m), "k")
-    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    height, width = te.var("height"), te.var("width")
+    A = te.placeholder((height, width), name="A")
+    along = te.reduce_axis((0, width), "along")
+    B = te.compute((height,), lambda row: te.sum(A[row, along], axis=along), name="B")
     s = te.create_schedule(B.op)
     _, inner = s[B].split(B.op.reduce_axis[0], factor=16)
     partial = s.rfactor(B, inner)
