@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,6 +78,15 @@ def read_graph_options(tasks: Path) -> GraphOptions | None:
         raise ValueError(f"{tasks}: graph options {options}: {error}") from error
 
 
+def _way_to_named(name: str) -> str:
+    """What to do with a name or a path in place of a model."""
+    reader = "network_file.load_network_file" if Path(name).suffix else "nn.load_network"
+    return (
+        f"expected a module or a function of tensors, got a text: "
+        f"felix.{reader}({name!r}) gives a network and its inputs"
+    )
+
+
 class _Import:
     """An imported module, with what graphs of several options have in common."""
 
@@ -128,6 +138,8 @@ class Network:
         example_kwargs: Mapping[str, Any] | None = None,
         options: GraphOptions | None = None,
     ) -> None:
+        if isinstance(model, str | os.PathLike):
+            raise TypeError(_way_to_named(os.fspath(model)))
         self.name = getattr(model, "__name__", type(model).__name__)
         self.program = export_for_inference(model, example_inputs, example_kwargs)
         # Sizes of inputs are called s0 and so on; what results have depends on values, which the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,7 +68,8 @@ class TaskInstance:
     idx: int
     weight: int
     sizes: Mapping[str, int]
-    ansor_task: auto_scheduler.SearchTask
+    # Its text is that of the whole computation.
+    ansor_task: auto_scheduler.SearchTask = field(repr=False)
     desc: str
     is_rival: bool = False
 

@@ -144,3 +144,10 @@ def test_the_command_tunes_a_file_and_goes_on_with_its_inputs(files, tmp_path, c
     assert main(["tune", "--resume", out, "--no-progress"]) == 0
     assert main(["compile", "mlp", "--input", "1x3"]) != 0
     assert "mlp has its inputs; leave --input out" in capsys.readouterr().err
+
+
+def test_text_in_place_of_a_model_is_told_what_reads_it():
+    with pytest.raises(TypeError, match=r"felix\.nn\.load_network\('dcgan'\) gives a network"):
+        felix.extract_tasks("dcgan", (), "llvm")
+    with pytest.raises(TypeError, match=r"felix\.network_file\.load_network_file\('net\.onnx'\)"):
+        felix.compile("net.onnx", ())

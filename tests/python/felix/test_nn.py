@@ -44,6 +44,10 @@ def test_resnet18_classifies_small_images():
 def test_unknown_network_error_lists_the_known_ones():
     with pytest.raises(ValueError, match="'vgg'.*bert_base, .*mlp, mobilenet_v2, .*resnet18"):
         networks.load_network("vgg")
+    with pytest.raises(ValueError, match=r"'vit' \(did you mean vit_b_32\?\); known"):
+        networks.load_network("vit")
+    with pytest.raises(ValueError, match=r"did you mean resnet18 or resnet50\?"):
+        networks.load_network("resnet")
 
 
 def test_saved_weights_are_loaded(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -105,12 +106,19 @@ def load_network(
         inputs = spec.inputs(batch)
     else:
         raise ValueError(
-            f"load_network: unknown network '{name}'; known networks are "
+            f"load_network: unknown network '{name}'{_meant(name)}; known networks are "
             f"{', '.join(sorted(NETWORKS))}, or name your own as module:function"
         )
     if weights is not None:
         _load_weights(model, name, weights)
     return in_eval_mode(model), inputs
+
+
+def _meant(name: str) -> str:
+    """The known names that one resembles, as a question; empty for none."""
+    close = [known for known in NETWORKS if known.startswith(name)]
+    close = close or difflib.get_close_matches(name, NETWORKS, 2)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
 def _load_weights(model: nn.Module, name: str, weights: str | os.PathLike[str]) -> None:
