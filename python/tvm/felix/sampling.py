@@ -20,6 +20,8 @@ _PROPAGATIONS = 8
 # primes, so that few tilings have the threads that a GPU wants.
 _SWEEPS = 8
 _STEPS_BETWEEN = 4
+# In place of none, which nothing can be divided by.
+_NO_SLACK = 1e-200
 
 
 def distinct_rows(points: np.ndarray) -> np.ndarray:
@@ -88,19 +90,26 @@ class Polytope:
         free = np.flatnonzero(self._free)
         if free.size == 0 or n_points == 0:
             return points
-        matrix = self.matrix[:, free]
-        slack = -self.violation(points)
+        # Constraints and coordinates are rows: a step along a coordinate touches few constraints.
+        rows = np.flatnonzero((self.matrix[:, free] != 0).any(axis=1))
+        matrix = self.matrix[np.ix_(rows, free)]
+        slack = np.ascontiguousarray(-self.violation(points)[:, rows].T)
+        moved = np.ascontiguousarray(points[:, free].T)
+        touched = [np.flatnonzero(column) for column in matrix.T]
         for _ in range(_SWEEPS):
             for k in rng.permutation(free.size):
-                step = self._step(slack, matrix[:, k], rng)
-                points[:, free[k]] += step
-                slack -= step[:, None] * matrix[:, k]
+                slope = matrix[touched[k], k, None]
+                left = slack[touched[k]]
+                step = self._step(left, slope, rng)
+                moved[k] += step
+                slack[touched[k]] = left - step * slope
             for _ in range(_STEPS_BETWEEN):
-                direction = rng.standard_normal((n_points, free.size))
-                slope = direction @ matrix.T
+                direction = rng.standard_normal((n_points, free.size)).T
+                slope = matrix @ direction
                 step = self._step(slack, slope, rng)
-                points[:, free] += step[:, None] * direction
-                slack -= step[:, None] * slope
+                moved += step * direction
+                slack -= step * slope
+        points[:, free] = moved.T
         return points
 
     @staticmethod
@@ -109,14 +118,12 @@ class Polytope:
 
         Parameters
         ----------
-        slack : how far each constraint is from being violated, shape (n_points, n_constraints).
-        slope : how fast a step uses it up, of that shape or (n_constraints,).
+        slack : how far each constraint is from being violated, shape (n_constraints, n_points).
+        slope : how fast a step uses it up, of that shape or (n_constraints, 1).
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            limit = np.maximum(slack, 0.0) / slope
-        upper = np.where(slope > 1e-12, limit, np.inf).min(axis=1)
-        lower = np.where(slope < -1e-12, limit, -np.inf).max(axis=1)
-        return rng.uniform(lower, upper)
+        # A step in either direction ends at the constraint that it uses up at the highest rate.
+        rate = slope / np.maximum(slack, _NO_SLACK)
+        return rng.uniform(1.0 / rate.min(axis=0), 1.0 / rate.max(axis=0))
 
     def round(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nearest integer points, moved back inside where plain rounding leaves the polytope.
