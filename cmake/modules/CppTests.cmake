@@ -9,6 +9,8 @@ foreach(dir IN LISTS TVM_TEST_DIRS)
     if(test_sources)
       add_executable(test_${room} ${test_sources})
       target_link_libraries(test_${room} PRIVATE tvm tvm_runtime GTest::gtest_main)
+      # What is tested is in the libraries; optimising the tests takes longer than running them.
+      target_compile_options(test_${room} PRIVATE -O0)
       # The compiler takes what was parsed with other flags for another program: not the libraries'.
       if(tests_with_headers)
         tvm_reuse_precompiled_headers(test_${room} ${tests_with_headers})

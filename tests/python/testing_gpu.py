@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from testing_sketches import CASES, random_inputs
 from tvm import auto_scheduler
-from tvm.auto_scheduler.cost_model.lightning_model import MLPModelPLWrapper
+from tvm.auto_scheduler.cost_model.latency_model import LatencyModel
 from tvm.felix import make_task as make_sym_task
 from tvm.felix.perf_func import SketchPerfFunc
 
@@ -26,7 +26,7 @@ def sym_task(name, target=TARGET):
 @functools.cache
 def perf_func(name, index, target=TARGET):
     """Features and constraints of one sketch, with a model that knows nothing."""
-    return SketchPerfFunc(sym_task(name, target).sketches[index], MLPModelPLWrapper())
+    return SketchPerfFunc(sym_task(name, target).sketches[index], LatencyModel())
 
 
 def random_states(name, index, count, seed=0, target=TARGET):
