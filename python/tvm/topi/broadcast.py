@@ -20,12 +20,14 @@ __all__ = [
     "bitwise_xor",
     "broadcast_shape",
     "broadcast_to",
+    "copysign",
     "divide",
     "equal",
     "floor_divide",
     "floor_mod",
     "greater",
     "greater_equal",
+    "hypot",
     "left_shift",
     "less",
     "less_equal",
@@ -38,6 +40,7 @@ __all__ = [
     "minimum",
     "mod",
     "multiply",
+    "nextafter",
     "not_equal",
     "power",
     "read_broadcast",
@@ -189,6 +192,21 @@ def power(a: Operand, b: Operand) -> te.Tensor:
 def atan2(a: Operand, b: Operand) -> te.Tensor:
     """The angle of the point (b, a) in [-pi, pi]."""
     return _binary(a, b, tir.atan2, "atan2")
+
+
+def copysign(a: Operand, b: Operand) -> te.Tensor:
+    """The size of a with the sign of b, which zeros and NaN have, too."""
+    return _binary(a, b, tir.copysign, "copysign")
+
+
+def hypot(a: Operand, b: Operand) -> te.Tensor:
+    """sqrt(a * a + b * b), which overflows only where the result does."""
+    return _binary(a, b, tir.hypot, "hypot")
+
+
+def nextafter(a: Operand, b: Operand) -> te.Tensor:
+    """The number next to a in the direction of b."""
+    return _binary(a, b, tir.nextafter, "nextafter")
 
 
 def log_add_exp(a: Operand, b: Operand) -> te.Tensor:

@@ -217,7 +217,8 @@ def schedule_for(
         target = Target(target) if target else Target.current() or Target("llvm")
     for name, anchor in (anchor_of(outputs), ("", outputs[0])):
         # Rules for products tell the data from the weights, which one tensor is not both of.
-        rule = None if _is_square(name, anchor) else _rule(name, target)
+        plain = _is_square(name, anchor) or _is_empty(anchor)
+        rule = None if plain else _rule(name, target)
         chosen = rule(anchor, outputs, target) if rule is not None else None
         if chosen is not None:
             return chosen
@@ -228,6 +229,15 @@ def _is_square(name: str, anchor: te.Tensor) -> bool:
     """Whether a stage multiplies a tensor with itself, such as ``dense(x, x)``."""
     is_product = name in (tag.DENSE, tag.MATMUL, tag.BATCH_MATMUL) or "conv" in name
     return is_product and len(anchor.op.input_tensors) == 1
+
+
+def _is_empty(anchor: te.Tensor) -> bool:
+    """Whether there is nothing to compute or to sum, which rules have no tiles for."""
+    operation = anchor.op
+    if not isinstance(operation, te.ComputeOp):
+        return False
+    loops = [*operation.axis, *operation.reduce_axis]
+    return any(isinstance(loop.dom.extent, tir.IntImm) and int(loop.dom.extent) == 0 for loop in loops)
 
 
 def schedule_args_for(
@@ -245,7 +255,7 @@ def schedule_args_for(
         target = Target(target) if target else Target.current() or Target("llvm")
     name, anchor = anchor_of(outputs)
     rule = next((r for key in target.keys if (r := _PACKINGS.get((name, str(key))))), None)
-    if rule is not None:
+    if rule is not None and not _is_empty(anchor):
         for position, weight in enumerate(args):
             if position not in constants or not _is_weight_of(weight, anchor, outputs):
                 continue

@@ -227,10 +227,10 @@ for _name in ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise
 register("tril", _triangle(keep_upper=False), _ELEMWISE)
 register("triu", _triangle(keep_upper=True), _ELEMWISE)
 
-for _name in ("atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "floor_divide",
-              "floor_mod", "greater", "greater_equal", "left_shift", "less", "less_equal",
-              "logical_and", "logical_or", "logical_xor", "mod", "not_equal",
-              "right_shift"):  # fmt: skip
+for _name in ("atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "equal",
+              "floor_divide", "floor_mod", "greater", "greater_equal", "hypot", "left_shift",
+              "less", "less_equal", "logical_and", "logical_or", "logical_xor", "mod", "nextafter",
+              "not_equal", "right_shift"):  # fmt: skip
     register(_name, getattr(topi, _name), _BROADCAST)
 register("where", _where, _BROADCAST)
 

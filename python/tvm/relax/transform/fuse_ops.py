@@ -42,9 +42,9 @@ __all__ = ["FuseOps"]
 
 # Functions of C that compiled code may call and that operators are named after.
 _C_FUNCTIONS = frozenset(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf",
-     "exp", "expm1", "floor", "fmod", "log", "log10", "log1p", "log2", "pow", "round", "sin",
-     "sinh", "sqrt", "tan", "tanh", "trunc")
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos",
+     "cosh", "erf", "exp", "expm1", "floor", "fmod", "hypot", "log", "log10", "log1p", "log2",
+     "nextafter", "pow", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
 )  # fmt: skip
 
 

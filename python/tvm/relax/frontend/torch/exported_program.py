@@ -37,6 +37,7 @@ from .export import explained, export_for_inference
 from .fused_layers import FUSED_LAYERS
 from .operators.complex_numbers import as_pairs, from_pairs
 from .sizes import DynamicSizes, Sizes, concrete
+from .special_functions import SPECIAL_FUNCTIONS
 
 __all__ = [
     "Problem",
@@ -186,9 +187,11 @@ class ProgramImporter:
         """
         importer = self._importer(sizes)
         mod = importer.run()
-        decomposable = importer.decomposable()
-        if decomposable:
+        for _ in range(_DEFINED_BY_DEFINED):
             # Converters refuse some settings that an operator's definition by others allows.
+            decomposable = importer.decomposable()
+            if not decomposable:
+                break
             self._program = self._program.run_decompositions(_decompositions(decomposable))
             importer = self._importer(sizes)
             mod = importer.run()
@@ -206,7 +209,9 @@ class ProgramImporter:
         )
 
 
-_DEFINITIONS = {**decomposition_table, **FUSED_LAYERS}
+_DEFINITIONS = {**decomposition_table, **FUSED_LAYERS, **SPECIAL_FUNCTIONS}
+# How often the operators of a definition may be defined by others.
+_DEFINED_BY_DEFINED = 4
 
 
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:

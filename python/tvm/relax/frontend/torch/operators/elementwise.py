@@ -127,6 +127,19 @@ def _reciprocal(a: Arguments) -> RelayExpr:
     return op.divide(const(1, a.result_dtype), a.operand("self"))
 
 
+@converter("exp2.default", "special_exp2.default")
+def _exp2(a: Arguments) -> RelayExpr:
+    return op.power(const(2, a.result_dtype), a.operand("self"))
+
+
+@converter("signbit.default")
+def _signbit(a: Arguments) -> RelayExpr:
+    data = a["self"]
+    if a.dtype("self").startswith(("float", "bfloat")):
+        data = a.call("copysign", const(1, a.dtype("self")), data)
+    return op.make_call("less", data, const(0, a.dtype("self")))
+
+
 # Powers up to this one are products.
 _LARGEST_PRODUCT = 8
 
@@ -192,6 +205,9 @@ for _aten, _name, _overloads in (
     ("remainder", "floor_mod", _OF_NUMBERS_FIRST),
     ("fmod", "mod", _OF_NUMBERS),
     ("atan2", "atan2", _OF_TENSORS),
+    ("copysign", "copysign", _OF_NUMBERS),
+    ("hypot", "hypot", _OF_TENSORS),
+    ("nextafter", "nextafter", _OF_TENSORS),
     ("__lshift__", "left_shift", _OF_NUMBERS),
     ("__rshift__", "right_shift", _OF_NUMBERS),
     ("bitwise_left_shift", "left_shift", _OF_EITHER),
@@ -252,21 +268,30 @@ def _classify(a: Arguments) -> RelayExpr:
     return op.make_call(name, a["self"])
 
 
+def _selected(
+    a: Arguments, condition: RelayExpr, first: RelayExpr, second: RelayExpr
+) -> RelayExpr:
+    if first.struct_info.ndim or second.struct_info.ndim:
+        return op.make_call("where", condition, first, second)
+    # Two numbers have no type of their own once they are part of a kernel.
+    first = a.tensor(first, (1,) * max(1, len(a.result_shape)), a.result_dtype)
+    value = op.make_call("where", condition, first, second)
+    return value if len(a.result_shape) else op.reshape(a.emit(value), ())
+
+
 @converter("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def _where(a: Arguments) -> RelayExpr:
-    first, second = a.operand("self"), a.operand("other")
-    if not (first.struct_info.ndim or second.struct_info.ndim):
-        # Two numbers have no type of their own once they are part of a kernel.
-        first = a.tensor(first, (1,) * max(1, len(a.result_shape)), a.result_dtype)
-    return op.make_call("where", a.operand("condition", "bool"), first, second)
+    return _selected(a, a.operand("condition", "bool"), a.operand("self"), a.operand("other"))
+
+
+@converter("where.default", namespace="prims")
+def _where_of_prims(a: Arguments) -> RelayExpr:
+    return _selected(a, a.operand("pred", "bool"), a.operand("a"), a.operand("b"))
 
 
 @converter("masked_fill.Scalar", "masked_fill.Tensor")
 def _masked_fill(a: Arguments) -> RelayExpr:
-    data = a.operand("self")
-    if not data.struct_info.ndim:
-        data = a.tensor(data, (1,) * max(1, len(a.result_shape)), a.result_dtype)
-    return op.make_call("where", a["mask"], a.operand("value"), data)
+    return _selected(a, a["mask"], a.operand("value"), a.operand("self"))
 
 
 @converter("clamp.default", "clamp.Tensor", "clamp_min.default", "clamp_min.Tensor",
@@ -373,3 +398,26 @@ def _add_combined(a: Arguments) -> RelayExpr:
            "type_as.default", "_to_cpu.default")  # fmt: skip
 def _to(a: Arguments) -> RelayExpr:
     return a.operand("self")
+
+
+# What PyTorch's own definitions end in: the operators of its primitive layer, which promote nothing.
+for _name in (
+    "abs acos acosh asin asinh atan atanh bitwise_not ceil conj_physical cos cosh erf exp exp2 expm1 "
+    "floor isfinite log log10 log1p log2 neg real reciprocal round rsqrt sign signbit sin sinh sqrt "
+    "tan tanh trunc atan2 fmax fmin hypot maximum minimum nextafter"
+).split():
+    CONVERTERS[f"prims.{_name}.default"] = CONVERTERS[f"aten.{_name}.default"]
+for _name in (
+    "add bitwise_and bitwise_or bitwise_xor div eq fmod ge gt le lt mul ne remainder sub"
+).split():
+    CONVERTERS[f"prims.{_name}.default"] = CONVERTERS[f"aten.{_name}.Tensor"]
+
+
+@converter("convert_element_type.default", namespace="prims")
+def _convert_element_type(a: Arguments) -> RelayExpr:
+    return a.operand("a")
+
+
+@converter("pow.default", namespace="prims")
+def _pow_of_prims(a: Arguments) -> RelayExpr:
+    return op.power(a.operand("self"), a.operand("other"))
