@@ -19,6 +19,7 @@ from tvm.target import Target
 
 from .. import tag
 from ..utils import const_shape, get_const_tuple, is_constant, same_extent
+from .gate_quotients import GateFunctions, Quotient
 
 __all__ = ["gru_steps", "lstm_steps", "rnn_steps"]
 
@@ -97,8 +98,9 @@ def lstm_steps(
 
     def unit(sums: list[Any], cells: Any, at: Any) -> Any:
         into, forget, candidate, out = sums
-        cells[at] = tir.sigmoid(forget) * cells[at] + tir.sigmoid(into) * tir.tanh(candidate)
-        return tir.sigmoid(out) * tir.tanh(cells[at])
+        kept = layer.of.sigmoid(forget) * Quotient(cells[at])
+        cells[at] = (kept + layer.of.sigmoid(into) * layer.of.tanh(candidate)).value
+        return (layer.of.sigmoid(out) * layer.of.tanh(cells[at])).value
 
     return layer.kernel(unit, cell=cell, projection=projection)
 
@@ -139,17 +141,20 @@ def gru_steps(
 
     def unit(sums: list[Any], states: Any, at: Any) -> Any:
         reset, update, from_state, from_data = sums
-        candidate = tir.tanh(from_data + tir.sigmoid(reset) * from_state)
-        return candidate + tir.sigmoid(update) * (states[at] - candidate)
+        candidate = from_data + (layer.of.sigmoid(reset) * Quotient(from_state)).value
+        return mixed(update, states[at], candidate)
+
+    def mixed(update: Any, state: Any, candidate: Any) -> Any:
+        new = layer.of.one_minus_sigmoid(update) * layer.of.tanh(candidate)
+        return (new + layer.of.sigmoid(update) * Quotient(state)).value
 
     def held(sums: list[Any], states: Any, at: Any) -> tuple[Any, Any]:
         reset, update = sums
-        return tir.sigmoid(reset) * states[at], tir.sigmoid(update)
+        return (layer.of.sigmoid(reset) * Quotient(states[at])).value, update
 
     def unit_of_held(sums: list[Any], states: Any, at: Any) -> Any:
         from_state, from_data, update = sums
-        candidate = tir.tanh(from_data + from_state)
-        return candidate + update * (states[at] - candidate)
+        return mixed(update, states[at], from_data + from_state)
 
     if reset_after:
         return layer.kernel(unit, bias=bias)
@@ -188,9 +193,9 @@ def rnn_steps(
 
     def unit(sums: list[Any], states: Any, at: Any) -> Any:
         (total,) = sums
-        return (
-            tir.tanh(total) if activation == "tanh" else tir.max(total, tir.const(0, layer.dtype))
-        )
+        if activation == "tanh":
+            return layer.of.tanh(total).value
+        return tir.max(total, tir.const(0, layer.dtype))
 
     return layer.kernel(unit)
 
@@ -201,6 +206,7 @@ class _Layer:
     Attributes
     ----------
     steps, batch, units, state : extents.
+    of : the functions of its gates.
     """
 
     def __init__(
@@ -212,6 +218,8 @@ class _Layer:
         count: int,
         backwards: bool,
     ) -> None:
+        self._target = Target.current(allow_none=True) or Target("llvm")
+        self._has_threads = "gpu" in self._target.keys
         self._name = name
         self._gates, self._weight, self._hidden = gates, weight, hidden
         self._count = count
@@ -219,6 +227,7 @@ class _Layer:
         self.dtype = gates.dtype
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"topi.nn.{name}: gates are float32 or float64, got {self.dtype}")
+        self.of = GateFunctions(self.dtype == "float32" and not self._has_threads)
         if len(gates.shape) != 3 or len(weight.shape) != 2:
             raise ValueError(
                 f"topi.nn.{name}: gates are (steps, batch, {count} * units) and weights (state, "
@@ -260,8 +269,7 @@ class _Layer:
             from the state and from the data.
         held : of a layer whose last gate has other products than with the state.
         """
-        target = Target.current(allow_none=True) or Target("llvm")
-        has_threads = "gpu" in target.keys
+        target, has_threads = self._target, self._has_threads
         rows = int(self.batch) if is_constant(self.batch) else _TYPICAL_ROWS
         if has_threads:
             tile = _Tile(1, self._count, 1, 1)
