@@ -1,4 +1,4 @@
-"""Recurrent layers of ONNX as one kernel a direction, against NumPy and against the loop of steps."""
+"""Recurrent layers of ONNX as one kernel a direction, against NumPy and the loop of steps."""
 
 import numpy as np
 import pytest

@@ -561,7 +561,7 @@ class _Program:
                 every(units, end_cell)
 
     def _products_of_state(self, panel: _Panel, which: Sequence[int], states: Any) -> None:
-        """Sums of some gates of a panel: products of weights and `states`, a row after the other."""
+        """Sums of some gates of a panel: products of weights and `states`, row by row."""
         units, weight = self._layer.units, self._buffers["weight"]
         of_tile = self._tile.gates
 
