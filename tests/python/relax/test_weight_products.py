@@ -50,6 +50,20 @@ def test_a_constant_matrix_becomes_a_weight(weight, turns):
     np.testing.assert_allclose(machine["main"](tvm.nd.array(x)).numpy(), expected, rtol=1e-5)
 
 
+def test_products_that_share_a_matrix_go_on_to_share_it():
+    x = relax.Var("x", relax.TensorStructInfo((2, 4), "float32"))
+    weight = relax.const(weight_of(4, 4))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            once = builder.emit(relax.op.matmul(x, weight))
+            twice = builder.emit_output(relax.op.matmul(once, weight))
+        builder.emit_func_output(twice)
+    bindings = WeightProducts()(builder.get())["main"].body.blocks[0].bindings
+    first, second = (b.value.args[1] for b in bindings if "dense" in str(b.value.op.name))
+    assert first.same_as(second)
+
+
 def test_other_products_stay():
     for mod in (
         product(weight_of(2, 4, 5)),

@@ -7,7 +7,7 @@ import numpy as np
 from tvm.ir import IRModule, RelayExpr
 
 from .. import op
-from ..expr import Call, Constant, Var
+from ..expr import Call, Constant, Function, Var
 from ..rewriter import FunctionRewriter, map_functions
 from ..struct_info import settled_shape
 from .graph_pass import graph_pass
@@ -16,6 +16,11 @@ __all__ = ["WeightProducts"]
 
 
 class _Maker(FunctionRewriter):
+    def __init__(self, func: Function) -> None:
+        super().__init__(func)
+        # Products that share a matrix, such as those of many steps, go on to share it.
+        self._turned: dict[tuple[Constant, tuple[int, ...]], Constant] = {}
+
     def rewrite(self, var: Var, value: RelayExpr) -> RelayExpr:
         if not isinstance(value, Call) or str(getattr(value.op, "name", "")) != "relax.matmul":
             return value
@@ -26,7 +31,7 @@ class _Maker(FunctionRewriter):
         kinds = {str(part.struct_info.dtype) for part in (data, right, value)}
         if len(kinds) > 1:
             return value
-        return op.nn.dense(data, constant.rearranged(np.transpose))
+        return op.nn.dense(data, self._with_axes(constant, (1, 0)))
 
     def _constant(self, value: RelayExpr) -> Constant | None:
         """The constant that a value is, behind changes of the order of its axes."""
@@ -38,9 +43,16 @@ class _Maker(FunctionRewriter):
         source = self._constant(move.args[0])
         if source is None:
             return None
-        axes = op.attrs_of(move).get("axes")
-        order = None if axes is None else [int(axis) for axis in axes]
-        return source.rearranged(lambda array: np.transpose(array, order))
+        axes, rank = op.attrs_of(move).get("axes"), len(source.data.shape)
+        order = range(rank)[::-1] if axes is None else [int(axis) % rank for axis in axes]
+        return self._with_axes(source, tuple(order))
+
+    def _with_axes(self, constant: Constant, order: tuple[int, ...]) -> Constant:
+        if (constant, order) not in self._turned:
+            self._turned[constant, order] = constant.rearranged(
+                lambda array: np.transpose(array, order)
+            )
+        return self._turned[constant, order]
 
 
 @graph_pass("relax.WeightProducts")

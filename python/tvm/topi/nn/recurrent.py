@@ -2,7 +2,7 @@
 
 What the data adds to the gates waits for no step and is a matrix product over all of them, whose
 result these kernels take. Long short-term memory: Hochreiter and Schmidhuber, Neural Computation
-9(8), 1997; gated recurrent units: Cho et al., EMNLP 2014, in the form in which the reset gate acts
+9(8), 1997; gated recurrent units: Cho et al., EMNLP 2014, and the form in which the reset gate acts
 on the product.
 """
 
@@ -275,7 +275,7 @@ class _Layer:
             tile = _Tile(1, self._count, 1, 1)
         else:
             gates = [g for g in range(1, self._count + 1) if self._count % g == 0]
-            tile = _Tile.best(target, self, _blocks(rows, target)[1], [1] if held else gates)
+            tile = _Tile.best(target, self, _rows_of_block(rows, target), [1] if held else gates)
         weight = self._weight if has_threads else self._panels(tile)
         given = {"gates": self._gates, "weight": weight, "hidden": self._hidden}
         optional = {"cell": cell, "projection": projection, "bias": bias}
@@ -331,13 +331,12 @@ class _Layer:
         return self.steps - 1 - step if self._backwards else step
 
 
-def _blocks(rows: int, target: Target) -> tuple[int, int]:
-    """How many blocks of equally many rows run in parallel, and their rows.
+def _rows_of_block(rows: int, target: Target) -> int:
+    """Rows of the blocks that run in parallel, of which the last may have fewer.
 
     Each of them goes through all weights, so there are no more than cores.
     """
-    blocks = next(n for n in range(min(rows, int(target.num_cores)), 0, -1) if rows % n == 0)
-    return blocks, rows // blocks
+    return -(-rows // max(1, int(target.num_cores)))
 
 
 @dataclass(frozen=True)
@@ -432,14 +431,27 @@ class _Program:
             if rest:
                 body(_Panel(panels, panels * tile.width, rest))
 
-        if is_constant(layer.batch):
-            blocks = [(0, *_blocks(int(layer.batch), target))]
-        else:
+        def steps(first: Any, rows: int) -> None:
+            self._all_steps(first, rows, each, "global", "global")
+
+        if not is_constant(layer.batch):
             rest = layer.batch % tile.rows
-            blocks = [(0, layer.batch // tile.rows, tile.rows), (layer.batch - rest, rest, 1)]
-        for first, count, rows in blocks:
-            with ib.for_range(0, count, "block", kind="parallel") as block:
-                self._all_steps(first + block * rows, rows, each, "global", "global")
+            with ib.for_range(0, layer.batch // tile.rows, "block", kind="parallel") as block:
+                steps(block * tile.rows, tile.rows)
+            with ib.for_range(0, rest, "row", kind="parallel") as row:
+                steps(layer.batch - rest + row, 1)
+            return
+        batch = int(layer.batch)
+        rows = _rows_of_block(batch, target)
+        whole, rest = divmod(batch, rows)
+        with ib.for_range(0, whole + (rest > 0), "block", kind="parallel") as block:
+            if not rest:
+                steps(block * rows, rows)
+                return
+            with ib.if_scope(block < whole):
+                steps(block * rows, rows)
+            with ib.else_scope():
+                steps(whole * rows, rest)
 
     def for_threads(self) -> None:
         """A block of threads for each row, and a thread for every so many units."""
