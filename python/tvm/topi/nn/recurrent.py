@@ -494,7 +494,7 @@ class _Program:
             before, made = memory(state, "before"), memory(units, "made")
             cells = memory(units, "kept") if "cell" in buffers else before
             share = memory(units, "share") if self._held else before
-            gate = memory(units, "gate") if self._held else None
+            gate: Any = memory(units, "gate") if self._held else None
             self._sums = memory(layer.count * self._tile.width, "sums", sums_scope)
 
             def begin(row: Any, at: Any) -> None:
