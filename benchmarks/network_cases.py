@@ -18,7 +18,7 @@ Runner = Callable[[], Any]
 
 @dataclass(frozen=True)
 class NetworkCase:
-    """A network with random weights and inputs of batch 1.
+    """A network with random weights and its inputs, of batch 1 where the name says nothing else.
 
     Attributes
     ----------
@@ -79,6 +79,63 @@ CASES = {
 }
 
 
+def _mlp(*widths: int, batch: int = 1) -> Callable[[], tuple[torch.nn.Module, Inputs]]:
+    """Dense layers with a ReLU between any two."""
+
+    def make() -> tuple[torch.nn.Module, Inputs]:
+        layers: list[torch.nn.Module] = []
+        for inputs, outputs in zip(widths, widths[1:]):
+            layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
+        return torch.nn.Sequential(*layers[:-1]), (torch.randn(batch, widths[0]),)
+
+    return make
+
+
+class _Classifier(torch.nn.Module):
+    """Logistic regression: the class, and how probable each is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(20, 3)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        shares = self.linear(x).softmax(1)
+        return shares.argmax(1), shares
+
+
+def _lenet() -> tuple[torch.nn.Module, Inputs]:
+    nn = torch.nn
+    features = [nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2)]
+    features += [nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    rest = [nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)]
+    return nn.Sequential(*features, *rest), (torch.randn(1, 1, 28, 28),)
+
+
+def _recurrent(
+    kind: str, batch: int, steps: int, units: int
+) -> Callable[[], tuple[torch.nn.Module, Inputs]]:
+    """One layer whose inputs are as wide as its state."""
+
+    def make() -> tuple[torch.nn.Module, Inputs]:
+        return getattr(torch.nn, kind)(units, units), (torch.randn(steps, batch, units),)
+
+    return make
+
+
+# Networks of which calling them is a good part, and recurrent ones: batch, steps and units.
+SMALL_CASES = {
+    "mlp_16_64_64_4": NetworkCase(_mlp(16, 64, 64, 4)),
+    "mlp_16_64_64_4_batch_32": NetworkCase(_mlp(16, 64, 64, 4, batch=32)),
+    "mlp_784_128_10": NetworkCase(_mlp(784, 128, 10)),
+    "logistic_20_3": NetworkCase(lambda: (_Classifier(), (torch.randn(1, 20),))),
+    "lenet": NetworkCase(_lenet),
+} | {
+    f"{kind.lower()}_{batch}_{steps}_{units}": NetworkCase(_recurrent(kind, batch, steps, units))
+    for kind in ("LSTM", "GRU", "RNN")
+    for batch, steps, units in ((1, 64, 64), (1, 64, 256), (1, 16, 1024), (16, 64, 256))
+}
+
+
 def load_case(name: str) -> tuple[torch.nn.Module, Inputs]:
     """The network in evaluation mode, whose activations have ordinary size.
 
@@ -86,7 +143,7 @@ def load_case(name: str) -> tuple[torch.nn.Module, Inputs]:
     of deep networks grow or vanish, and denormal numbers make some engines slow.
     """
     torch.manual_seed(0)
-    model, inputs = CASES[name].make()
+    model, inputs = (CASES | SMALL_CASES)[name].make()
     norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
     if norms:
         for norm in norms:
@@ -150,8 +207,30 @@ def openvino_runner(path: Path, inputs: Sequence[torch.Tensor], threads: int) ->
     return lambda: request.infer(arrays, share_inputs=True)
 
 
-def engines(model: torch.nn.Module, inputs: Inputs, threads: int) -> tuple[dict[str, Runner], str]:
-    """The other engines that are installed, and what went wrong with the rest."""
+def ours_from_onnx(path: Path, inputs: Sequence[torch.Tensor], threads: int) -> Runner:
+    """Our own network of the file, called as a session of ONNX Runtime is."""
+    from tvm import felix
+
+    network = felix.from_onnx(path, cache=False)
+    feed = dict(zip(network.input_names, (tensor.numpy() for tensor in inputs)))
+    return lambda: network.run(None, feed)
+
+
+def engines(
+    model: torch.nn.Module, inputs: Inputs, threads: int, with_ours: bool = False
+) -> tuple[dict[str, Runner], str]:
+    """The other engines that are installed, and what went wrong with the rest.
+
+    Parameters
+    ----------
+    with_ours : whether our own from the ONNX file is one of them.
+    """
+    makers: dict[str, Callable[[Path, Inputs, int], Runner]] = {
+        "onnxruntime": onnxruntime_runner,
+        "openvino": openvino_runner,
+    }
+    if with_ours:
+        makers["onnx"] = ours_from_onnx
     runners: dict[str, Runner] = {}
     failures = []
     with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +238,7 @@ def engines(model: torch.nn.Module, inputs: Inputs, threads: int) -> tuple[dict[
             path = write_onnx(model, inputs, Path(folder))
         except Exception as error:  # whatever an exporter raises costs the table two columns
             return runners, f"export to ONNX: {type(error).__name__}: {error}"
-        for name, make in (("onnxruntime", onnxruntime_runner), ("openvino", openvino_runner)):
+        for name, make in makers.items():
             try:
                 runners[name] = make(path, inputs, threads)
                 runners[name]()

@@ -9,6 +9,7 @@ out. A second table says how steady each engine is: its median against its least
 often its threads give up the processor in one of many runs back to back.
 
     python benchmarks/networks.py --threads 1 --trials 300 --json networks.json
+    python benchmarks/networks.py --threads 1 --small --onnx --no-torch-compile
 """
 
 from __future__ import annotations
@@ -26,11 +27,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from network_cases import CASES, engines, load_case, torch_compiled, use_threads
+from network_cases import (
+    CASES,
+    SMALL_CASES,
+    engines,
+    load_case,
+    torch_compiled,
+    use_threads,
+)
 
 OURS = ("untuned", "tuned")
 PEERS = ("onnxruntime", "openvino")
-ENGINES = ("eager", "compile", *PEERS, *OURS)
+ENGINES = ("eager", "compile", *PEERS, "onnx", *OURS)
 
 
 def least_kernel_seconds(network: Any, runs: int = 5) -> float:
@@ -78,7 +86,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         )
         row["search_seconds"] = time.perf_counter() - start
 
-    peers, problems = engines(model, inputs, options.threads)
+    peers, problems = engines(model, inputs, options.threads, options.onnx)
     variants = torch_variants(model, inputs)
     functions = {**variants, **peers}
     if not options.no_torch_compile:
@@ -129,22 +137,28 @@ def _cell(value: float | None, form: str = ".2f") -> str:
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as a table, times in milliseconds."""
     shown = [engine for engine in ENGINES if any(engine in row["seconds"] for row in rows)]
-    heads = ["network", *shown, "best peer / ours", "compile / ours", "kernels / network"]
+    heads = [
+        "network", *shown, "best peer / ours", "eager / ours", "compile / ours",
+        "kernels / network",
+    ]  # fmt: skip
     lines = [heads, ["---"] * len(heads)]
     for row in rows:
         times = [row["seconds"].get(engine) for engine in shown]
         lines.append(
             [
                 row["network"],
-                *(_cell(None if t is None else t * 1e3) for t in times),
+                *(_cell(t and t * 1e3, ".2f" if t and t >= 1e-3 else ".4f") for t in times),
                 _cell(ratio(row, PEERS)),
+                _cell(ratio(row, ["eager"])),
                 _cell(ratio(row, ["compile"])),
                 _cell(row["kernels_seconds"] / best_of_ours(row)),
             ]
         )
-    means = [geometric_mean([ratio(row, names) for row in rows]) for names in (PEERS, ["compile"])]
-    blank = [""] * len(shown)
-    lines.append(["geometric mean", *blank, _cell(means[0]), _cell(means[1]), ""])
+    means = [
+        _cell(geometric_mean([ratio(row, names) for row in rows]))
+        for names in (PEERS, ["eager"], ["compile"])
+    ]
+    lines.append(["geometric mean", *[""] * len(shown), *means, ""])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -169,7 +183,10 @@ def steadiness(rows: Sequence[Mapping[str, Any]]) -> str:
 def main() -> int:
     """Run the networks and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--networks", nargs="*", default=list(CASES), choices=list(CASES))
+    names = [*CASES, *SMALL_CASES]
+    parser.add_argument("--networks", nargs="*", choices=names, help="by default the large ones")
+    parser.add_argument("--small", action="store_true", help="the small and recurrent ones instead")
+    parser.add_argument("--onnx", action="store_true", help="ours from the ONNX file as well")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--trials", type=int, default=0, help="programs to measure a network")
     parser.add_argument("--rounds", type=int, default=15)
@@ -180,6 +197,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="keep each search's folder under this one")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.networks = options.networks or list(SMALL_CASES if options.small else CASES)
     if options.worker:
         (name,) = options.networks
         options.json.write_text(json.dumps(measure(name, options)))
@@ -198,7 +216,7 @@ def main() -> int:
                 continue
             row = json.loads(part.read_text())
             rows.append(row)
-            rows.sort(key=lambda row: list(CASES).index(row["network"]))
+            rows.sort(key=lambda row: names.index(row["network"]))
             if options.json:
                 options.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
             if row["problems"]:
@@ -214,6 +232,8 @@ def _worker_command(name: str, options: argparse.Namespace, result: Path) -> lis
         command += [f"--{key}", str(getattr(options, key))]
     if options.no_torch_compile:
         command.append("--no-torch-compile")
+    if options.onnx:
+        command.append("--onnx")
     return command + (["--out", str(options.out)] if options.out else [])
 
 

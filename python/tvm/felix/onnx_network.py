@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tvm.relax.frontend.onnx.types import tensor_of
 from tvm.target import Target
 
 from .torch_backend import BackendOptions, ModuleByShape
+from .torch_graph import CompiledRun
 
 __all__ = ["OnnxNetwork", "from_onnx"]
 
@@ -71,6 +72,8 @@ class OnnxNetwork(torch.nn.Module):
         self._options = options
         self._fixed: list[int] | None = None
         self._compiled: dict[bytes, ModuleByShape] = {}
+        # What computes the results of inputs whose shapes and types came before.
+        self._known: dict[Any, Callable[[Sequence[Any]], list[Any]]] = {}
         self.input_names = [spec.name for spec in module.inputs]
         self.output_names = list(module.output_names)
 
@@ -123,10 +126,14 @@ class OnnxNetwork(torch.nn.Module):
             inputs = self._in_order(inputs, named)
         if torch.compiler.is_compiling():
             return super().__call__(*inputs)
+        known = self._results_of_known(inputs)
+        if known is not None:
+            return tuple(known) if len(self.output_names) > 1 else known[0]
         given = [self._tensor(value) for value in inputs]
         self._check(given)
         if all(isinstance(value, torch.Tensor) for value in given):
             results = self._run_compiled(given)
+            self._remember(inputs, given, results)
         else:
             # Sequences and optional values are no inputs of compiled code.
             with torch.no_grad():
@@ -148,6 +155,11 @@ class OnnxNetwork(torch.nn.Module):
         ------
         OnnxError : there is no such result, or as a call raises it.
         """
+        if output_names is None and len(input_feed) == len(self.input_names):
+            values = [input_feed.get(name) for name in self.input_names]
+            known = self._results_of_known(values)
+            if known is not None:
+                return known
         places = {name: i for i, name in enumerate(self.output_names)}
         wanted = self.output_names if output_names is None else list(output_names)
         for name in wanted:
@@ -209,6 +221,33 @@ class OnnxNetwork(torch.nn.Module):
             )
         return self._compiled[key]([t for i, t in enumerate(tensors) if i not in fixed])
 
+    def _results_of_known(self, values: Sequence[Any]) -> list[Any] | None:
+        """Results of inputs that need no questions, since their like came before; else None."""
+        try:
+            run = self._known.get(_kinds(values))
+        except AttributeError:
+            return None
+        if run is None or not all(map(_is_plain, values)):
+            return None
+        return run(values)
+
+    def _remember(
+        self,
+        inputs: Sequence[Any],
+        tensors: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> None:
+        """What computes results of inputs of such shapes and types is asked at once next time."""
+        run = None if self._fixed else self._compiled[b""].compiled_run(tensors)
+        if not isinstance(run, CompiledRun) or not inputs:
+            return
+        if all(isinstance(value, torch.Tensor) for value in inputs):
+            self._known[_kinds(inputs)] = lambda values: run(*values)
+        elif all(map(_is_plain, inputs)) and run.takes_arrays:
+            in_numpy = all(value.dtype.kind in "biuf" for value in inputs)
+            if in_numpy and not any(result.dtype in _NOT_IN_NUMPY for result in results):
+                self._known[_kinds(inputs)] = run.of_arrays
+
     def _inputs_to_fix(self, tensors: Sequence[torch.Tensor]) -> list[int]:
         small = {
             i
@@ -259,6 +298,16 @@ class _Several(torch.nn.Module):
         return results if isinstance(results, tuple) else (results,)
 
 
+def _kinds(values: Sequence[Any]) -> Any:
+    """Types and shapes of tensors or arrays."""
+    return tuple([(value.dtype, value.shape) for value in values])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a tensor, or an array that compiled code takes as it is."""
+    return isinstance(value, torch.Tensor) or (type(value) is np.ndarray and value.flags.carray)
+
+
 def _kind(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
@@ -268,7 +317,7 @@ def _like_inputs(value: Any, arrays: bool) -> Any:
         return [_like_inputs(item, arrays) for item in value]
     if not arrays or not isinstance(value, torch.Tensor):
         return value
-    if value.dtype in (torch.bfloat16, *_FLOAT8):
+    if value.dtype in _NOT_IN_NUMPY:
         import ml_dtypes
 
         integers = value.view(torch.int16 if value.dtype == torch.bfloat16 else torch.uint8)
@@ -276,4 +325,10 @@ def _like_inputs(value: Any, arrays: bool) -> Any:
     return value.numpy()
 
 
-_FLOAT8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz)
+_NOT_IN_NUMPY = (
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2,
+    torch.float8_e5m2fnuz,
+)

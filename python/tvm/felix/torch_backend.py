@@ -266,9 +266,17 @@ class ModuleByShape:
         self._compiled: dict[Any, Run | None] = {}
         self._patience = Patience(options.sizes)
 
+    def compiled_run(self, tensors: Sequence[torch.Tensor]) -> Run | None:
+        """What was compiled for the shapes and types of these tensors, if anything was."""
+        return self._compiled.get(self._key(tensors))
+
+    @staticmethod
+    def _key(tensors: Sequence[torch.Tensor]) -> Any:
+        return tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
+
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """The results of the module."""
-        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
+        key = self._key(tensors)
         if key not in self._compiled:
             if not self._patience.is_worth(key, len(self._compiled)):
                 with torch.no_grad(), self._patience.running(key):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.export.graph_signature import OutputKind, TensorArgument
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -33,7 +34,7 @@ from .cache import NetworkCache, compiler_version, machine_name
 from .compiler import as_ndarray
 from .network import Network
 
-__all__ = ["CompiledGraph", "GraphCompiler", "Run", "bind_inputs"]
+__all__ = ["CompiledGraph", "CompiledRun", "GraphCompiler", "Run", "bind_inputs"]
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ class GraphCompiler:
         form = _Form(signature.complex_results, signature.takes_seed)
         if key is not None and self._cache is not None:
             self._cache.store(key, lambda folder: _write(executable, form, folder))
-        return _runner(executable, form), form
+        return CompiledRun(executable, form), form
 
     def _load(self, cache: NetworkCache, key: str) -> tuple[Run, _Form] | None:
         folder = cache.find(key)
@@ -181,7 +182,7 @@ class GraphCompiler:
             return None
         try:
             executable, form = _read(folder)
-            return _runner(executable, form), form
+            return CompiledRun(executable, form), form
         except (ValueError, OSError, RuntimeError) as error:
             logger.warning("%s is damaged and compiled again: %s", folder, error)
             cache.remove(key)
@@ -399,20 +400,35 @@ def _export(
     return program
 
 
-def _runner(executable: relax.Executable, form: _Form) -> Run:
-    """Calls an executable."""
-    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+class CompiledRun:
+    """A graph that is compiled as a whole: calling it with tensors gives a list of tensors.
 
-    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        seeds = (drawn_seed(),) if form.takes_seed else ()
-        result = main(*map(as_ndarray, (*tensors, *seeds)))
-        arrays = [result] if isinstance(result, tvm.nd.NDArray) else result
-        results = [torch.from_dlpack(array.to_dlpack()) for array in arrays]
-        for k in form.complex_results:
+    Attributes
+    ----------
+    takes_arrays : whether `of_arrays` may be called.
+    """
+
+    def __init__(self, executable: relax.Executable, form: _Form) -> None:
+        self._main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+        self._form = form
+        self.takes_arrays = not form.takes_seed and not form.complex_results
+
+    def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        seeds = (drawn_seed(),) if self._form.takes_seed else ()
+        results = self._results(self._main(*map(as_ndarray, (*tensors, *seeds))))
+        for k in self._form.complex_results:
             results[k] = torch.view_as_complex(results[k])
         return results
 
-    return run
+    def of_arrays(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """Results as arrays, of arrays whose elements lie one after the other."""
+        result = self._main(*[tvm.nd.from_dlpack(array.__dlpack__()) for array in arrays])
+        return [tensor.numpy() for tensor in self._results(result)]
+
+    @staticmethod
+    def _results(result: Any) -> list[torch.Tensor]:
+        arrays = (result,) if isinstance(result, tvm.nd.NDArray) else result
+        return [torch.from_dlpack(array.to_dlpack()) for array in arrays]
 
 
 def _write(executable: relax.Executable, form: _Form, folder: Path) -> None:

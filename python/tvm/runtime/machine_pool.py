@@ -61,6 +61,7 @@ class MachinePool:
 
     def _reset(self) -> None:
         self._changed = threading.Condition()
+        self._waiting = 0
         self._free: list[_Machine] = []
         # An interrupt may come at any instruction and lose one; then it counts no more.
         self._machines: weakref.WeakSet[_Machine] = weakref.WeakSet()
@@ -72,22 +73,35 @@ class MachinePool:
 
     def __call__(self, *args: Any) -> Any:
         """Call the function; see `VirtualMachine.__getitem__`."""
-        machine = self._take()
+        # Lists give and take one element as a whole, without a lock.
+        try:
+            machine = self._free.pop()
+        except IndexError:
+            machine = self._take()
         try:
             if machine.function is None:
                 machine.function = VirtualMachine(self._executable, self._device)[self._name]
             return machine.function(*args)
         finally:
-            with self._changed:
-                self._free.append(machine)
-                self._changed.notify()
+            self._free.append(machine)
+            # Who waits says so before looking for a free machine, which came before this question.
+            if self._waiting:
+                with self._changed:
+                    self._changed.notify()
 
     def _take(self) -> _Machine:
         with self._changed:
-            while not self._free and self.size >= self.limit:
-                self._changed.wait(_LOST_SECONDS)
-            if self._free:
-                return self._free.pop()
+            self._waiting += 1
+            try:
+                while True:
+                    try:
+                        return self._free.pop()
+                    except IndexError:
+                        if self.size < self.limit:
+                            break
+                    self._changed.wait(_LOST_SECONDS)
+            finally:
+                self._waiting -= 1
             machine = _Machine()
             self._machines.add(machine)
             return machine

@@ -274,9 +274,13 @@ def schedule_args_for(
 
 
 def _is_weight_of(weight: te.Tensor, reader: te.Tensor, outputs: Sequence[te.Tensor]) -> bool:
-    """Whether a tensor is the second operand of a stage, and of no other stage."""
+    """Whether a tensor is the second operand of a stage, and of no other stage.
+
+    Of a stage that only moves elements it is the only one.
+    """
     operands = list(reader.op.input_tensors)
-    if len(operands) < 2 or not weight.same_as(operands[1]):
+    moves = len(operands) == 1 and not len(reader.op.reduce_axis)
+    if not moves and (len(operands) < 2 or not weight.same_as(operands[1])):
         return False
     readers = [
         operation

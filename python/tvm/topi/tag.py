@@ -16,6 +16,7 @@ __all__ = [
     "PAD",
     "POOL_MAX",
     "POOL_SUM",
+    "RECURRENT_PANELS",
     "SOFTMAX",
     "is_broadcast",
     "is_injective",
@@ -34,6 +35,7 @@ PAD = "injective,pad"
 POOL_MAX = "pool_max"
 POOL_SUM = "pool_sum"
 ADAPTIVE_POOL = "adaptive_pool_sum"
+RECURRENT_PANELS = "recurrent_panels"
 SOFTMAX = "softmax_output"
 
 

@@ -189,6 +189,35 @@ def test_a_model_takes_the_place_of_a_session_of_onnx_runtime(tmp_path):
             call()
 
 
+def test_inputs_whose_like_came_before_are_computed_and_refused_the_same():
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    w = np.arange(12, dtype="float32").reshape(3, 4)
+    model = model_of(nodes, [("x", ["N", 3])], [("y", ["N", 4])], [("w", w)])
+    session = felix.from_onnx(model, cache=False)
+    rng = np.random.default_rng(0)
+    results = []
+    for _ in range(3):
+        x = rng.standard_normal((2, 3)).astype("float32")
+        results.append((x, *session.run(None, {"x": x})))
+        np.testing.assert_allclose(session(torch.from_numpy(x)).numpy(), x @ w, rtol=1e-5)
+    wide = rng.standard_normal((2, 6)).astype("float32")
+    frozen = wide[:, :3].copy()
+    frozen.flags.writeable = False
+    # Rows that do not lie one behind the other, an array that must not be shared, and a batch more.
+    for x in (wide[:, ::2], frozen, rng.standard_normal((5, 3)).astype("float32")):
+        results += [(x, *session.run(None, {"x": x})), (x, session(x))]
+    # Each result has memory of its own.
+    for x, y in results:
+        assert y.flags.writeable
+        np.testing.assert_allclose(y, x @ w, rtol=1e-5, atol=1e-5)
+    with pytest.raises(OnnxError, match="must be float32 of shape .* got float64"):
+        session.run(None, {"x": np.zeros((2, 3))})
+    with pytest.raises(OnnxError, match=r"got float32 of shape \(3, 2\)"):
+        session(np.zeros((3, 2), "float32"))
+    with pytest.raises(OnnxError, match="lacks the input 'x'"):
+        session.run(None, {"z": np.zeros((2, 3), "float32")})
+
+
 def test_a_model_is_compiled_and_tuned_like_any_network(convolutional):
     network = felix.from_onnx(convolutional)
     inputs = network.example_inputs({"x": (2, 3, 8, 8)})

@@ -123,6 +123,26 @@ def test_dynamic_quantisation_is_a_product_of_integers():
     check(model_of(nodes, (3, 5, 12), **given), (3, 5, 12), step=0.02)
 
 
+@pytest.mark.parametrize("with_zero", [True, False])
+@pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24)])
+def test_dynamic_quantisation_of_any_rank_is_a_product_of_integers(shape, with_zero):
+    zero = {"wz": np.zeros((), "int8")} if with_zero else {}
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("MatMulInteger", "q w z wz" if with_zero else "q w z", "t"),
+        node("Cast", "t", "r", to=TensorProto.FLOAT),
+        node("Mul", "r s", "y"),
+    ]
+    w = rng.integers(-128, 128, (24, 32)).astype("int8")
+    model = model_of(nodes, shape, w=w, **zero)
+    check(model, shape, step=1.0)
+    mod = relax.frontend.onnx.from_onnx(model, {"x": shape})
+    fused = relax.transform.OptimizeForInference()(mod)
+    texts = [str(group.function) for group in fused_groups(fused)]
+    assert any("R.nn.dense" in text for text in texts)
+    assert not any("R.matmul" in text for text in texts)
+
+
 def test_weights_around_another_zero_point_stay_real():
     given = parameters() | {"wz": np.full(16, 3, "int8")}
     nodes = [

@@ -1,11 +1,13 @@
 """Recurrent layers of PyTorch, whose steps are one kernel, against PyTorch."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
 import tvm
-from tvm import relax, te, topi
+from tvm import felix, relax, te, topi
 from tvm.relax.frontend.torch import from_exported_program, from_module
 
 
@@ -40,6 +42,10 @@ def check(layer, *inputs, tolerance=1e-5):
         (lambda: torch.nn.GRU(3, 5, bias=False), 1, False),
         (lambda: torch.nn.RNN(3, 17, 2, nonlinearity="relu"), 2, True),
         (lambda: torch.nn.RNN(3, 8, bias=False).double(), 3, False),
+        # Panels of several vectors, the last of fewer units; tiles of rows, the last of fewer.
+        (lambda: torch.nn.LSTM(3, 75), 17, False),
+        (lambda: torch.nn.GRU(3, 68), 13, True),
+        (lambda: torch.nn.RNN(3, 130), 1, False),
     ],
 )
 def test_layers_equal_torch(make, batch, given):
@@ -61,6 +67,51 @@ def test_layers_equal_torch(make, batch, given):
             return self.layer(x, hidden if given else None)
 
     check(Called(), x, tolerance=1e-12 if dtype == torch.float64 else 1e-5)
+
+
+def test_gates_far_from_zero_saturate():
+    torch.manual_seed(0)
+    for layer in (torch.nn.LSTM(4, 16), torch.nn.GRU(4, 16), torch.nn.RNN(4, 16)):
+        check(layer, 100 * torch.randn(6, 3, 4), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_constant_weights_are_stored_as_they_are_read(kind):
+    layer = getattr(torch.nn, kind)(8, 24).eval()
+    network = felix.compile(layer, (torch.randn(4, 2, 8),), cache=False)
+    (steps,) = (c for c in network.profile().calls if f"{kind.lower()}_steps" in c["Name"])
+    # Panels of units, groups of gates, state, gates of a group, units of a panel.
+    stored = steps["Argument Shapes"].split("float32")[2].rstrip(", ")
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    panels, groups, state, of_group, width = json.loads(stored)
+    assert (groups * of_group, state) == (gates, 24) and panels * width >= 24
+
+
+def test_weights_that_come_with_the_call_are_laid_out_in_the_kernel():
+    torch.manual_seed(0)
+    gates, weight = torch.randn(5, 3, 60), torch.randn(20, 60) / 5
+    hidden, bias = torch.randn(3, 20), torch.randn(20)
+    for reset_after in (True, False):
+        names = [relax.Var(n, relax.TensorStructInfo(t.shape, "float32")) for n, t in
+                 (("g", gates), ("w", weight), ("h", hidden), ("b", bias))]  # fmt: skip
+        builder = relax.BlockBuilder()
+        with builder.function("main", names):
+            with builder.dataflow():
+                made = builder.emit_output(relax.op.nn.gru_steps(*names, reset_after=reset_after))
+            builder.emit_func_output(made)
+        states, last = compiled(builder.get())(gates, weight, hidden, bias)
+        h, expected = hidden, []
+        for row in gates:
+            sums = row[:, :40] + h @ weight[:, :40]
+            reset, update = torch.sigmoid(sums).chunk(2, 1)
+            if reset_after:
+                inner = reset * (h @ weight[:, 40:] + bias)
+            else:
+                inner = (reset * h) @ weight[:, 40:] + bias
+            h = (1 - update) * torch.tanh(row[:, 40:] + inner) + update * h
+            expected.append(h)
+        np.testing.assert_allclose(states, torch.stack(expected).numpy(), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(last, h.numpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_sixteen_bits_are_rounded_once():

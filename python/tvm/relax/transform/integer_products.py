@@ -68,6 +68,12 @@ class _Weights:
         return _Weights(self.data.transpose(order), scale)
 
 
+def _narrow_weights(values: np.ndarray) -> _Weights | None:
+    """Constants that an importer has widened to int32 already, where they are signed bytes."""
+    bytes_ = values.astype("int8")
+    return _Weights(bytes_, None) if (bytes_ == values).all() else None
+
+
 def _name(value: RelayExpr) -> str:
     if not isinstance(value, Call) or not op.has_op(value.op):
         return ""
@@ -255,6 +261,13 @@ class _Rewriter(FunctionRewriter):
         if isinstance(left, Var) and left in self._weights:
             is_nothing = known is not None and not known.any()
             return left if is_nothing else call
+        if isinstance(left, Constant) and known is not None and _dtype(left) == "int32":
+            weights = _narrow_weights(left.values() - known)
+            if weights is None:
+                return call
+            bound = self.emit(call)
+            self._weights[bound] = weights
+            return bound
         form = self._of(left)
         if form is None or form.scale is not None or _dtype(right) != "int32":
             return call
@@ -307,7 +320,10 @@ class _Rewriter(FunctionRewriter):
     def _product(self, call: Call, turned: bool) -> RelayExpr | None:
         data, weight = call.args
         form = self._of(data)
-        weights = self._weights.get(weight) if isinstance(weight, Var) else None
+        if isinstance(weight, Constant) and _dtype(weight) == "int32":
+            weights = _narrow_weights(weight.values())
+        else:
+            weights = self._weights.get(weight) if isinstance(weight, Var) else None
         if form is None or weights is None or weights.data.ndim != 2:
             return None
         if (form.scale is None) != (weights.scale is None):
@@ -364,13 +380,15 @@ class _Rewriter(FunctionRewriter):
         if form is None or not self._is_of_tensor(form):
             return call
         moved = self.emit(op.make_call(name, form.data, *call.args[1:], **op.attrs_of(call)))
-        return self._again(_Bytes(moved, form.scale, form.zero))
+        result = _Bytes(moved, form.scale, form.zero)
+        return self._as_bytes(call, result) if form.scale is None else self._again(result)
 
     def _is_of_tensor(self, form: _Bytes) -> bool:
-        """Whether a scale and a zero point hold for all elements."""
-        return form.scale is not None and all(
+        """Whether a scale, if there is one, and a zero point hold for all elements."""
+        return all(
             parameter.ndim == 0 if isinstance(parameter, np.ndarray) else not _shape(parameter)
             for parameter in (form.scale, form.zero)
+            if parameter is not None
         )
 
     def _again(self, form: _Bytes) -> Var:

@@ -92,6 +92,7 @@ from .trim_windows import TrimWindows
 from .turn_row_products import TurnRowProducts
 from .update_param_struct_info import UpdateParamStructInfo
 from .vdevices import RealizeVDevice, UpdateVDevice
+from .weight_products import WeightProducts
 
 __all__ = [
     "AllocateWorkspace",
@@ -189,6 +190,7 @@ __all__ = [
     "SliceSplits",
     "TrimWindows",
     "TurnRowProducts",
+    "WeightProducts",
     "is_fused",
 ]
 
@@ -235,6 +237,7 @@ def PrepareGraph(
     """The first part of OptimizeForInference, up to the choice of products; its options."""
     passes = [
         SliceSplits(),
+        WeightProducts(),
         DecomposeVariance(),
         FoldBatchnorm(),
         FoldPad(),

@@ -92,6 +92,21 @@ def _winograd_product(product: te.Tensor, weight: te.Tensor, target: Target) -> 
     )
 
 
+@register_packing(tag.RECURRENT_PANELS, "cpu")
+def _recurrent(panels: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
+    """Weights of a recurrent layer, (state, gates * units), are stored as the panels themselves.
+
+    Units behind the last one, whose values nobody reads, are those of the next gate.
+    """
+    state, columns = const_shape(weight.shape)
+    count, groups, _, gates, width = const_shape(panels.shape)
+    units = columns // (groups * gates)
+    packed = te.placeholder(panels.shape, weight.dtype, "packed_weight")
+    strides = (width, gates * units, 1, units, 1)
+    filled = (state, columns + count * width - units)
+    return Packing(packed, weight, (1, 1, 0, 1, 1), strides, filled, packed)
+
+
 @register_packing(["conv2d_nhwc", "group_conv2d_nhwc"], "cpu")
 def _conv2d(conv: te.Tensor, weight: te.Tensor, target: Target) -> Packing | None:
     height, width, channels, own = const_shape(weight.shape)

@@ -34,10 +34,13 @@ def gru_steps(
     hidden: RelayExpr,
     bias: RelayExpr,
     backwards: bool = False,
+    reset_after: bool = True,
 ) -> Call:
     """Gated recurrent units: a tuple of states and last state, see
     :func:`tvm.topi.nn.gru_steps`."""
-    return make_call("nn.gru_steps", gates, weight, hidden, bias, backwards=backwards)
+    return make_call(
+        "nn.gru_steps", gates, weight, hidden, bias, backwards=backwards, reset_after=reset_after
+    )
 
 
 def rnn_steps(

@@ -159,13 +159,32 @@ class _Windows:
 
     @property
     def is_plain(self) -> bool:
-        """Whether PyTorch has it: the same padding on both sides, at most half a window."""
+        """Whether PyTorch has it: the same padding on both sides, at most half a window.
+
+        Windows that only rounding up adds are its `ceil_mode`, see `rounds_up`.
+        """
         return (
             self.rank in (1, 2, 3)
             and self.before == self.after
             and all(b <= k // 2 for b, k in zip(self.before, self.kernel))
-            and all(r <= a for r, a in zip(self.room_after, self.after))
+            and (not self.rounds_up or self.counts == self._counts_rounded_up())
         )
+
+    @property
+    def rounds_up(self) -> bool:
+        """Whether windows reach beyond the padding."""
+        return any(r > a for r, a in zip(self.room_after, self.after))
+
+    def _counts_rounded_up(self) -> list[int]:
+        """Windows along each dimension where all of them are rounded up, as PyTorch does it."""
+        counts = []
+        for i in range(self.rank):
+            room = self.extents[i] + self.before[i] + self.after[i]
+            room -= self.dilations[i] * (self.kernel[i] - 1) + 1
+            count = -(-room // self.strides[i]) + 1
+            inside = (count - 1) * self.strides[i] < self.extents[i] + self.before[i]
+            counts.append(count if inside else count - 1)
+        return counts
 
 
 _MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -175,10 +194,13 @@ _AVG_POOLS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 @operator("MaxPool")
 def _max_pool(n: Node, x: torch.Tensor) -> torch.Tensor | list[torch.Tensor]:
     windows = _Windows(n, x)
-    if n.n_outputs == 1 and windows.is_plain and x.dtype.is_floating_point:
-        w = windows
-        return _MAX_POOLS[w.rank](x, w.kernel, w.strides, w.before, w.dilations)
     low = float("-inf") if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    if n.n_outputs == 1 and windows.rank in _MAX_POOLS and x.dtype.is_floating_point:
+        w = windows
+        pool = _MAX_POOLS[w.rank]
+        if w.is_plain:
+            return pool(x, w.kernel, w.strides, w.before, w.dilations, w.rounds_up)
+        return pool(w.padded(x, low), w.kernel, w.strides, 0, w.dilations)
     parts = torch.stack(windows.slices(windows.padded(x, low)), 0)
     if n.n_outputs == 1:
         return torch.amax(parts, 0)
@@ -208,9 +230,14 @@ def average_pool(n: Node, x: torch.Tensor) -> torch.Tensor:
     """Means of the windows that a node's attributes describe."""
     w = _Windows(n, x)
     with_pad = bool(n.attr("count_include_pad", 0))
-    if w.is_plain and all(d == 1 for d in w.dilations):
-        return _AVG_POOLS[w.rank](x, w.kernel, w.strides, w.before, False, with_pad)
-    total = torch.stack(w.slices(w.padded(x, 0.0)), 0).sum(0)
+    has_pool = w.rank in _AVG_POOLS and all(d == 1 for d in w.dilations)
+    if has_pool and w.is_plain:
+        return _AVG_POOLS[w.rank](x, w.kernel, w.strides, w.before, w.rounds_up, with_pad)
+    padded = w.padded(x, 0.0)
+    if has_pool:
+        total = _AVG_POOLS[w.rank](padded, w.kernel, w.strides) * math.prod(w.kernel)
+    else:
+        total = torch.stack(w.slices(padded), 0).sum(0)
     counted = torch.ones([1, 1, *w.extents], dtype=x.dtype)
     if with_pad:
         # The padding that was asked for counts, what only rounding up adds does not.

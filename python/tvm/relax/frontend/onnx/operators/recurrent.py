@@ -1,13 +1,14 @@
-"""Recurrent layers, step by step."""
+"""Recurrent layers: those that PyTorch has as one kernel a direction, the others step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 
 from ..errors import OnnxError
+from .recurrent_steps import gru_steps, lstm_steps, rnn_steps
 from .registry import Node, operator
 
 __all__: list[str] = []
@@ -41,6 +42,12 @@ def _activation(name: str, alpha: float | None, beta: float | None) -> Activatio
     return table[name.lower()]
 
 
+def _ordered(rows: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """Rows of the gates in another order."""
+    parts = torch.chunk(rows, len(order))
+    return torch.cat([parts[k] for k in order])
+
+
 class _Layer:
     """What the three kinds of recurrent layers have in common.
 
@@ -65,6 +72,7 @@ class _Layer:
             kind
         ]
         names = n.attr("activations") or defaults * len(self.directions)
+        self._names = [str(name).lower() for name in names]
         alphas, betas = list(n.attr("activation_alpha", [])), list(n.attr("activation_beta", []))
         self.activations = [
             _activation(
@@ -81,6 +89,17 @@ class _Layer:
         if given is None:
             return torch.zeros(self.x.shape[1], size, dtype=self.x.dtype)
         return given[:, direction] if self.batch_first else given[direction]
+
+    def is_one_kernel(self, *functions: str) -> bool:
+        """Whether every direction has these activations, and all sequences all steps."""
+        same = self._names == [*functions] * len(self.directions)
+        return same and self.clip is None and self.lengths is None
+
+    def gates(
+        self, w: torch.Tensor, bias: torch.Tensor | None, order: Sequence[int]
+    ) -> torch.Tensor:
+        """What the data adds to the gates of all steps, these in another order."""
+        return F.linear(self.x, _ordered(w, order), None if bias is None else _ordered(bias, order))
 
     def limited(self, x: torch.Tensor) -> torch.Tensor:
         """What goes into an activation."""
@@ -132,6 +151,14 @@ def _rnn(
     sequences, states = [], []
     for d, backwards in enumerate(layer.directions):
         bias = b[d, :size] + b[d, size:] if b is not None else None
+        start = layer.state(initial, d, size)
+        function = next((f for f in ("tanh", "relu") if layer.is_one_kernel(f)), None)
+        if function is not None:
+            gates = layer.gates(w[d], bias, [0])
+            sequence, *state = rnn_steps(gates, r[d].t(), start, function, backwards)
+            sequences.append(sequence)
+            states.append(tuple(state))
+            continue
 
         def step(
             xt: torch.Tensor, h: torch.Tensor, d: int = d, bias: torch.Tensor | None = bias
@@ -139,9 +166,9 @@ def _rnn(
             gate = F.linear(xt, w[d], bias) + F.linear(h, r[d])
             return (layer.activations[d](layer.limited(gate)),)
 
-        sequence, state = layer.run(backwards, (layer.state(initial, d, size),), step)
+        sequence, last = layer.run(backwards, (start,), step)
         sequences.append(sequence)
-        states.append(state)
+        states.append(last)
     return layer.outputs(sequences, states)
 
 
@@ -163,6 +190,16 @@ def _gru(
         wb = b[d, : 3 * size] if b is not None else torch.zeros(3 * size, dtype=x.dtype)
         rb = b[d, 3 * size :] if b is not None else torch.zeros(3 * size, dtype=x.dtype)
         f, g = layer.activations[2 * d : 2 * d + 2]
+        start = layer.state(initial, d, size)
+        if layer.is_one_kernel("sigmoid", "tanh"):
+            order, shift = [1, 0, 2], rb[2 * size :]
+            of_gates = torch.cat([rb[: 2 * size], torch.zeros_like(shift)])
+            gates = layer.gates(w[d], wb + of_gates, order)
+            weight = _ordered(r[d], order).t()
+            sequence, *state = gru_steps(gates, weight, start, shift, backwards, reset_after)
+            sequences.append(sequence)
+            states.append(tuple(state))
+            continue
 
         def step(
             xt: torch.Tensor,
@@ -185,9 +222,9 @@ def _gru(
             new = g(layer.limited(from_x[2] + hidden))
             return ((1 - update) * new + update * h,)
 
-        sequence, state = layer.run(backwards, (layer.state(initial, d, size),), step)
+        sequence, last = layer.run(backwards, (start,), step)
         sequences.append(sequence)
-        states.append(state)
+        states.append(last)
     return layer.outputs(sequences, states)
 
 
@@ -212,6 +249,15 @@ def _lstm(
         zeros = torch.zeros(3 * size, dtype=x.dtype)
         pi, po, pf = torch.split(zeros if peepholes is None else peepholes[d], size)
         f, g, h_of = layer.activations[3 * d : 3 * d + 3]
+        start = (layer.state(initial_h, d, size), layer.state(initial_c, d, size))
+        plain = peepholes is None and not coupled
+        if plain and layer.is_one_kernel("sigmoid", "tanh", "tanh"):
+            order = [0, 2, 3, 1]
+            gates = layer.gates(w[d], bias, order)
+            sequence, *state = lstm_steps(gates, _ordered(r[d], order).t(), *start, backwards)
+            sequences.append(sequence)
+            states.append(tuple(state))
+            continue
 
         def step(
             xt: torch.Tensor,
@@ -231,8 +277,7 @@ def _lstm(
             o = f(layer.limited(out + peep[1] * new_c))
             return o * h_of(new_c), new_c
 
-        start = (layer.state(initial_h, d, size), layer.state(initial_c, d, size))
-        sequence, state = layer.run(backwards, start, step)
+        sequence, last = layer.run(backwards, start, step)
         sequences.append(sequence)
-        states.append(state)
+        states.append(last)
     return layer.outputs(sequences, states)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,10 +35,12 @@ class _Weights:
     def gates(self, data: RelayExpr, *biases: RelayExpr | None) -> RelayExpr:
         """What data and biases add to the gates, for all steps."""
         total = self._a.emit(op.nn.dense(data, self.of_data))
-        for bias in biases:
-            if bias is not None:
-                total = self._a.emit(op.add(total, bias))
-        return total
+        given = [bias for bias in biases if bias is not None]
+        if not given:
+            return total
+        # Constants are added up while the network is compiled.
+        whole = functools.reduce(lambda a, b: self._a.emit(op.add(a, b)), given)
+        return self._a.emit(op.add(total, whole))
 
 
 def _turned(a: Arguments, weight: RelayExpr) -> RelayExpr:
@@ -98,15 +101,16 @@ def _gru(a: Arguments) -> list[RelayExpr]:
     def steps(data: RelayExpr, w: _Weights, states: Sequence[RelayExpr], back: bool) -> RelayExpr:
         (state,) = states
         units = open_shape(state.struct_info)[1]
-        gates = w.gates(data, w.data_bias)
         if w.state_bias is None:
+            gates = w.gates(data, w.data_bias)
             bias = a.emit(op.zeros((units,), str(state.struct_info.dtype)))
         else:
             # The reset gate acts on the candidate's share of it.
             shares = a.emit(op.split(w.state_bias, 3, 0))
             reset, update, bias = (a.emit(TupleGetItem(shares, k)) for k in range(3))
             zeros = a.emit(op.zeros_like(bias))
-            gates = a.emit(op.add(gates, a.emit(op.concat([reset, update, zeros], 0))))
+            on_gates = a.emit(op.concat([reset, update, zeros], 0))
+            gates = w.gates(data, w.data_bias, on_gates)
         return op.nn.gru_steps(gates, w.of_state, state, bias, back)
 
     return _layers(a, [a["hx"]], steps)
