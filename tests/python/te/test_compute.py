@@ -191,10 +191,10 @@ def test_tensors_print_their_names_and_stages_what_they_compute():
     C = te.compute((4,), lambda i: B[i] * 2.0, name="C")
     assert str(C) == "Tensor(shape=[4], op.name=C)"
     s = te.create_schedule(C.op)
-    assert repr(B.op.axis[0]) == 'T.iter_var(i, T.Range(0, 4), "DataPar", "")'
+    axis = 'T.iter_var(i, T.Range(0, 4), "DataPar", "")'
+    assert repr(B.op.axis[0]) == axis
     assert str(B.op) == (
-        'compute(B, body=[A[i] + T.float32(1.0)], axis=[T.iter_var(i, T.Range(0, 4), "DataPar", "")], '
-        "reduce_axis=[], tag=, attrs={})"
+        f"compute(B, body=[A[i] + T.float32(1.0)], axis=[{axis}], reduce_axis=[], tag=, attrs={{}})"
     )
     assert str(s[B]) == f"stage(B, {B.op})"
     assert str(A.op) == "placeholder(A)" and A.op.tag == ""
