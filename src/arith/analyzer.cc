@@ -3,6 +3,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 
 #include "analyzer_core.h"
@@ -14,6 +15,27 @@ using tir::Var;
 
 TVM_REGISTER_NODE(ConstIntBoundNode);
 TVM_REGISTER_NODE(ModularSetNode);
+
+TVM_REGISTER_REPR(ConstIntBoundNode, [](const ConstIntBoundNode* node, ReprPrinter* p) {
+  auto print = [p](int64_t bound) {
+    if (bound == ConstIntBoundNode::kPosInf) {
+      p->stream << "pos_inf";
+    } else if (bound == ConstIntBoundNode::kNegInf) {
+      p->stream << "neg_inf";
+    } else {
+      p->stream << bound;
+    }
+  };
+  p->stream << "ConstIntBound[";
+  print(node->min_value);
+  p->stream << ',';
+  print(node->max_value);
+  p->stream << ']';
+});
+
+TVM_REGISTER_REPR(ModularSetNode, [](const ModularSetNode* node, ReprPrinter* p) {
+  p->stream << "ModularSet(coeff=" << node->coeff << ", base=" << node->base << ')';
+});
 
 ConstIntBound ConstIntBoundAnalyzer::operator()(const PrimExpr& expr) const {
   Interval bound = core_->BoundOfExpr(expr);

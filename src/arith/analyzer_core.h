@@ -170,8 +170,10 @@ class AnalyzerCore {
   /*! \brief What the operands of a minimum or maximum share in front of it. */
   PrimExpr FromExtreme(const PrimExpr& e);
   PrimExpr OfQuotients(const PrimExpr& e);
-  /*! \brief An order of quotients rounded towards zero. */
+  /*! \brief An order of quotients rounded towards zero, or of a number's whole part and it. */
   PrimExpr OfTruncatedOrder(const PrimExpr& e);
+  /*! \brief Orders of extremes, conditions on digits, and conjunctions from the left. */
+  PrimExpr OfConditions(const PrimExpr& e, const PrimExpr& simple);
   /*! \brief What `p` is the least of; `p` itself where it is no minimum. */
   std::vector<Poly> OperandsOfMinimum(const Poly& p);
   /*! \brief The least of several numbers, in one form for each set of them. */

@@ -8,6 +8,7 @@
 #include <tvm/expr/lanes.h>
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
+#include <tvm/node/repr_printer.h>
 
 #include <algorithm>
 #include <optional>
@@ -21,6 +22,10 @@ using namespace tir;
 
 TVM_REGISTER_NODE(IntSetNode);
 TVM_REGISTER_NODE(IntervalSetNode);
+
+TVM_REGISTER_REPR(IntervalSetNode, [](const IntervalSetNode* node, ReprPrinter* p) {
+  p->stream << "IntervalSet[" << node->min_value << ", " << node->max_value << ']';
+});
 
 Var PosInf() {
   static const Var symbol("pos_inf", DataType::Handle());

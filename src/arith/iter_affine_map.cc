@@ -80,9 +80,12 @@ struct Condition {
 
 class Detector {
  public:
-  /*! \brief `trivial`: whether loops of one trip are digits as well. */
-  Detector(const Map<Var, Range>& iters, bool trivial, bool may_pad)
-      : trivial_(trivial), may_pad_(may_pad) {
+  /*!
+   * \brief `trivial`: whether loops of one trip are digits as well; `bijective`: whether iterators
+   * have to be made of whole tiles, and sums of digits that do not reach into each other.
+   */
+  Detector(const Map<Var, Range>& iters, bool trivial, bool bijective)
+      : trivial_(trivial), bijective_(bijective) {
     for (const auto& [var, range] : iters) {
       const int64_t* extent = as_const_int(range->extent);
       TVM_CHECK(extent == nullptr || *extent >= 1, ValueError)
@@ -170,9 +173,14 @@ class Detector {
     std::vector<Split> left = std::move(sum.splits), digits;
     while (!left.empty()) {
       std::optional<Split> digit = TakeLimited(&left, next, &sum.base);
-      if (!digit) digit = TakeDigit(&left, next, e);
-      next = Checked(sizes_.Product(next, digit->extent), e);
-      if (!digits.empty() && Joins(digits.back(), *digit)) {
+      if (!digit) digit = TakeDigit(&left, next, unit, e);
+      const bool follows = sizes_.Equal(digit->scale, next);
+      // A digit that begins below the end of the others adds a step for each of its further values.
+      const PrimExpr steps =
+          follows ? digit->extent : Simplify(digit->extent - make_const(next.dtype(), 1));
+      const PrimExpr reach = Checked(sizes_.Product(digit->scale, steps), e);
+      next = follows ? reach : Checked(sizes_.Sum(next, reach), e);
+      if (!digits.empty() && follows && Joins(digits.back(), *digit)) {
         Split& below = digits.back();
         below.extent = Simplify(below.extent * digit->extent);
       } else {
@@ -358,17 +366,38 @@ class Detector {
     return NotAffine{Text("the iterators do not follow each other without gaps", e)};
   }
 
-  /*! \brief Take the digit of this scale out of a list; iterators of one value come first. */
-  Split TakeDigit(std::vector<Split>* splits, const PrimExpr& scale, const PrimExpr& e) {
+  /*!
+   * \brief Take the digit of this scale out of a list; iterators of one value come first.
+   *
+   * If there is none, and digits may reach into each other as in the windows `h + kh`, it is the
+   * one that begins next below: the sum takes all values in between as well.
+   */
+  Split TakeDigit(std::vector<Split>* splits, const PrimExpr& scale, const PrimExpr& unit,
+                  const PrimExpr& e) {
     auto found = splits->end();
     for (auto it = splits->begin(); it != splits->end(); ++it) {
       if (!sizes_.Equal(it->scale, scale)) continue;
       if (found == splits->end() || sizes_.Is(it->extent, 1)) found = it;
     }
+    if (found == splits->end() && !bijective_) found = NextBelow(splits, scale, unit);
     if (found == splits->end()) throw Gaps(e);
     Split digit = *found;
     splits->erase(found);
     return digit;
+  }
+
+  /*! \brief The digit of the largest scale below `end`, of those that step by whole units. */
+  std::vector<Split>::iterator NextBelow(std::vector<Split>* splits, const PrimExpr& end,
+                                         const PrimExpr& unit) {
+    auto found = splits->end();
+    const int64_t* limit = as_const_int(end);
+    for (auto it = splits->begin(); limit != nullptr && it != splits->end(); ++it) {
+      const int64_t* scale = as_const_int(it->scale);
+      if (scale == nullptr || *scale < 1 || *scale > *limit) continue;
+      if (!sizes_.Divides(unit, it->scale)) continue;
+      if (found == splits->end() || *scale > *as_const_int(found->scale)) found = it;
+    }
+    return found;
   }
 
   /*! \brief Take the digits that begin at this scale and are an iterator that was shortened. */
@@ -459,7 +488,7 @@ class Detector {
     const PrimExpr whole = marks_[split->mark].node->extent;
     const bool top = sizes_.Equal(Simplify(split->lower * split->extent), whole);
     if (exact && !(top && paddings_.count(split->mark))) return;
-    if (!may_pad_) {
+    if (bijective_) {
       throw NotAffine{Text(
           aligned ? "the divisor leaves a partial tile" : "the divisor does not divide the offset",
           e)};
@@ -663,7 +692,7 @@ class Detector {
 
   Sizes sizes_;
   bool trivial_;
-  bool may_pad_;
+  bool bijective_;
   /*! \brief Fused iterators of which a predicate leaves out a part. */
   std::vector<size_t> limited_;
   // Loops in the order given, then fused iterators as they are met.
@@ -694,7 +723,7 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
   PrimExpr outside = const_false();
   try {
     const bool bijective = level == IterMapLevel::kBijective;
-    Detector detector(iters, !simplify_trivial_iterators, !bijective);
+    Detector detector(iters, !simplify_trivial_iterators, bijective);
     detector.Assume(predicate);
     const std::vector<Sum> sums = detector.ParseAll(indices);
     if (level != IterMapLevel::kNoCheck) {
@@ -711,7 +740,7 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
 
 IterSumExpr NormalizeToIterSum(const PrimExpr& index, const Map<Var, Range>& iters) {
   try {
-    Detector detector(iters, /*trivial=*/false, /*may_pad=*/false);
+    Detector detector(iters, /*trivial=*/false, /*bijective=*/true);
     Sum sum = detector.ParseLoose(detector.analyzer()->Simplify(index));
     detector.SortByScale(&sum.splits);
     return detector.ToNode(sum);
@@ -741,12 +770,17 @@ Array<PrimExpr> IterMapSimplify(const Array<PrimExpr>& indices, const Map<Var, R
       [](const IterSumExpr& sum) -> PrimExpr { return NormalizeIterMapToExpr(sum); });
 }
 
+TVM_REGISTER_REPR(IterMarkNode, [](const IterMarkNode* node, ReprPrinter* p) {
+  p->stream << "IterMark(" << node->source << ", extent=" << node->extent << ')';
+});
+
 TVM_REGISTER_REPR(IterSplitExprNode, [](const IterSplitExprNode* node, ReprPrinter* p) {
-  p->Print(SplitToExpr(node));
+  p->stream << "IterSplit(" << node->source << ", lower_factor=" << node->lower_factor
+            << ", extent=" << node->extent << ", scale=" << node->scale << ')';
 });
 
 TVM_REGISTER_REPR(IterSumExprNode, [](const IterSumExprNode* node, ReprPrinter* p) {
-  p->Print(NormalizeIterMapToExpr(GetRef<PrimExpr>(node)));
+  p->stream << "IterSum(" << node->args << ", " << node->base << ')';
 });
 
 namespace {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "analyzer_core.h"
+#include "expr/const_fold.h"
 
 namespace tvm {
 namespace arith {
@@ -107,6 +108,9 @@ class OperandSimplifier : public ExprMutator {
     PrimExpr out = ExprMutator::VisitExpr_(op);
     static const Op& clz = Op::Get("tir.clz");
     if (op->op.same_as(clz)) return FoldLeadingZeros(out);
+    if (const auto* call = out.as<CallNode>()) {
+      if (PrimExpr folded = FoldMath(call); folded.defined()) return folded;
+    }
     return FoldBits(out);
   }
 

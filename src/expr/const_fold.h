@@ -24,6 +24,14 @@ PrimExpr TryConstFold(const PrimExpr& a, const PrimExpr& b);
 /*! \brief Conversion of a scalar constant to the scalar type `t`, or undefined. */
 PrimExpr FoldCast(DataType t, const PrimExpr& value);
 
+/*!
+ * \brief The number that a function of real numbers (`tir.exp`, `tir.pow`, ...) gives for a
+ * float32 or float64 constant, or undefined.
+ *
+ * Making such a call folds nothing; simplifying does.
+ */
+PrimExpr FoldMath(const CallNode* call);
+
 }  // namespace tir
 }  // namespace tvm
 #endif  // TVM_SRC_EXPR_CONST_FOLD_H_

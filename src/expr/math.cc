@@ -9,6 +9,8 @@
 #include <tvm/runtime/registry.h>
 
 #include <cmath>
+#include <string>
+#include <unordered_map>
 
 #include "const_fold.h"
 
@@ -35,26 +37,33 @@ void CheckFloat(const char* name, const PrimExpr& x) {
       << "; cast it first";
 }
 
+using RealFunction = double (*)(double);
+
+/*! \brief Functions of one real number that are folded when they are simplified, by operator. */
+std::unordered_map<std::string, RealFunction>& Functions() {
+  static std::unordered_map<std::string, RealFunction> functions;
+  return functions;
+}
+
 /*! \brief `f` of a float32 or float64 constant, else undefined. */
-PrimExpr FoldUnary(const PrimExpr& x, double (*f)(double)) {
+PrimExpr FoldUnary(const PrimExpr& x, RealFunction f) {
   const auto* imm = x.as<FloatImmNode>();
-  if (f == nullptr || imm == nullptr || !imm->dtype.is_float() || imm->dtype.bits() < 32) {
-    return PrimExpr();
-  }
+  if (imm == nullptr || !imm->dtype.is_float() || imm->dtype.bits() < 32) return PrimExpr();
   return make_const(imm->dtype, f(imm->value));
 }
 
-PrimExpr UnaryCall(const char* name, const Op& op, PrimExpr x, double (*f)(double)) {
+PrimExpr UnaryCall(const char* name, const Op& op, PrimExpr x) {
   x = Real(name, x);
   CheckFloat(name, x);
-  if (PrimExpr folded = FoldUnary(x, f); folded.defined()) return folded;
   return Call(x.dtype(), op, {x});
 }
 
-/*! \brief A function that changes no integer. */
-PrimExpr RoundingCall(const char* name, const Op& op, PrimExpr x, double (*f)(double)) {
+/*! \brief A function that changes no integer, and of constants gives constants at once. */
+PrimExpr RoundingCall(const char* name, const Op& op, PrimExpr x, RealFunction f) {
   if (x.defined() && IsIntegral(x.dtype())) return x;
-  return UnaryCall(name, op, std::move(x), f);
+  CheckFloat(name, x);
+  if (PrimExpr folded = FoldUnary(x, f); folded.defined()) return folded;
+  return Call(x.dtype(), op, {x});
 }
 
 PrimExpr BinaryCall(const char* name, const Op& op, PrimExpr x, PrimExpr y) {
@@ -74,20 +83,33 @@ double Rsqrt(double x) { return 1.0 / std::sqrt(x); }
       .set_num_inputs(Inputs)               \
       .set_attr<Integer>(kTCallEffectKind, Integer(static_cast<int>(CallEffectKind::kPure)))
 
-#define TVM_TIR_DEFINE_FUNCTION(Func, Make, Fold) \
-  PrimExpr Func(PrimExpr x) {                     \
-    static const Op op = Op::Get("tir." #Func);   \
-    return Make(#Func, op, std::move(x), Fold);   \
-  }                                               \
+#define TVM_TIR_DEFINE_FUNCTION(Func, ...)      \
+  PrimExpr Func(PrimExpr x) {                   \
+    static const Op op = Op::Get("tir." #Func); \
+    return __VA_ARGS__;                         \
+  }                                             \
   TVM_REGISTER_GLOBAL("tir." #Func).set_body_typed([](PrimExpr x) { return Func(x); })
 
-#define TVM_TIR_DEFINE_UNARY(Func, Make, Fold) \
-  TVM_TIR_REGISTER_PURE(#Func, 1);             \
-  TVM_TIR_DEFINE_FUNCTION(Func, Make, Fold)
+#define TVM_TIR_FOLDS(Func, Fold)                       \
+  [[maybe_unused]] static const bool is_folded_##Func = \
+      Functions().emplace("tir." #Func, static_cast<RealFunction>(Fold)).second
+
+#define TVM_TIR_DEFINE_ROUNDING(Func, Fold) \
+  TVM_TIR_REGISTER_PURE(#Func, 1);          \
+  TVM_TIR_FOLDS(Func, Fold);                \
+  TVM_TIR_DEFINE_FUNCTION(Func, RoundingCall(#Func, op, std::move(x), Fold))
+
+#define TVM_TIR_DEFINE_REAL(Func, Fold) \
+  TVM_TIR_FOLDS(Func, Fold);            \
+  TVM_TIR_DEFINE_FUNCTION(Func, UnaryCall(#Func, op, std::move(x)))
+
+#define TVM_TIR_DEFINE_UNARY(Func, Fold) \
+  TVM_TIR_REGISTER_PURE(#Func, 1);       \
+  TVM_TIR_DEFINE_REAL(Func, Fold)
 
 #define TVM_TIR_DEFINE_ELEMENTARY(Func, Fold)                         \
   TVM_TIR_REGISTER_PURE(#Func, 1).set_attr<bool>(kTElementary, true); \
-  TVM_TIR_DEFINE_FUNCTION(Func, UnaryCall, Fold)
+  TVM_TIR_DEFINE_REAL(Func, Fold)
 
 TVM_TIR_DEFINE_ELEMENTARY(exp, std::exp);
 TVM_TIR_DEFINE_ELEMENTARY(exp2, std::exp2);
@@ -95,8 +117,8 @@ TVM_TIR_DEFINE_ELEMENTARY(exp10, Exp10);
 TVM_TIR_DEFINE_ELEMENTARY(erf, std::erf);
 TVM_TIR_DEFINE_ELEMENTARY(tanh, std::tanh);
 TVM_TIR_DEFINE_ELEMENTARY(sigmoid, Sigmoid);
-TVM_TIR_DEFINE_UNARY(sqrt, UnaryCall, std::sqrt);
-TVM_TIR_DEFINE_UNARY(rsqrt, UnaryCall, Rsqrt);
+TVM_TIR_DEFINE_UNARY(sqrt, std::sqrt);
+TVM_TIR_DEFINE_UNARY(rsqrt, Rsqrt);
 TVM_TIR_DEFINE_ELEMENTARY(log, std::log);
 TVM_TIR_DEFINE_ELEMENTARY(log2, std::log2);
 TVM_TIR_DEFINE_ELEMENTARY(log10, std::log10);
@@ -117,11 +139,11 @@ TVM_TIR_DEFINE_ELEMENTARY(asinh, std::asinh);
 TVM_TIR_DEFINE_ELEMENTARY(atanh, std::atanh);
 }  // namespace
 
-TVM_TIR_DEFINE_UNARY(floor, RoundingCall, std::floor);
-TVM_TIR_DEFINE_UNARY(ceil, RoundingCall, std::ceil);
-TVM_TIR_DEFINE_UNARY(round, RoundingCall, std::round);
-TVM_TIR_DEFINE_UNARY(nearbyint, RoundingCall, std::nearbyint);
-TVM_TIR_DEFINE_UNARY(trunc, RoundingCall, std::trunc);
+TVM_TIR_DEFINE_ROUNDING(floor, std::floor);
+TVM_TIR_DEFINE_ROUNDING(ceil, std::ceil);
+TVM_TIR_DEFINE_ROUNDING(round, std::round);
+TVM_TIR_DEFINE_ROUNDING(nearbyint, std::nearbyint);
+TVM_TIR_DEFINE_ROUNDING(trunc, std::trunc);
 
 TVM_TIR_REGISTER_PURE("pow", 2).set_attr<bool>(kTElementary, true);
 TVM_TIR_REGISTER_PURE("fmod", 2);
@@ -132,14 +154,27 @@ TVM_TIR_REGISTER_PURE("clz", 1);
 
 PrimExpr pow(PrimExpr x, PrimExpr y) {
   static const Op op = Op::Get("tir.pow");
-  BinaryOpMatchTypes(x, y);
-  const auto* base = x.as<FloatImmNode>();
-  const auto* exponent = y.as<FloatImmNode>();
-  if (base != nullptr && exponent != nullptr && x.dtype().bits() >= 32) {
-    return make_const(x.dtype(), std::pow(base->value, exponent->value));
-  }
   return BinaryCall("pow", op, std::move(x), std::move(y));
 }
+
+namespace tir {
+
+PrimExpr FoldMath(const CallNode* call) {
+  const auto* op = call->op.as<OpNode>();
+  if (op == nullptr || call->args.empty()) return PrimExpr();
+  static const Op power = Op::Get("tir.pow");
+  if (call->op.same_as(power)) {
+    const auto* base = call->args[0].as<FloatImmNode>();
+    const auto* exponent = call->args[1].as<FloatImmNode>();
+    bool folds = base != nullptr && exponent != nullptr && call->dtype.bits() >= 32;
+    return folds ? make_const(call->dtype, std::pow(base->value, exponent->value)) : PrimExpr();
+  }
+  if (call->args.size() != 1 || !call->args[0].as<FloatImmNode>()) return PrimExpr();
+  auto it = Functions().find(op->name);
+  return it == Functions().end() ? PrimExpr() : FoldUnary(call->args[0], it->second);
+}
+
+}  // namespace tir
 
 PrimExpr fmod(PrimExpr x, PrimExpr y) {
   static const Op op = Op::Get("tir.fmod");
@@ -158,7 +193,7 @@ PrimExpr abs(PrimExpr x) {
     return Select(x >= make_zero(x.dtype()), x, neg(x));
   }
   static const Op op = Op::Get("tir.fabs");
-  return UnaryCall("abs", op, std::move(x), std::fabs);
+  return RoundingCall("abs", op, std::move(x), std::fabs);
 }
 
 PrimExpr isnan(PrimExpr x) {
@@ -204,6 +239,9 @@ TVM_REGISTER_GLOBAL("tir.popcount").set_body_typed([](PrimExpr x) { return popco
 
 #undef TVM_TIR_DEFINE_ELEMENTARY
 #undef TVM_TIR_DEFINE_UNARY
+#undef TVM_TIR_DEFINE_ROUNDING
+#undef TVM_TIR_DEFINE_REAL
+#undef TVM_TIR_FOLDS
 #undef TVM_TIR_DEFINE_FUNCTION
 #undef TVM_TIR_REGISTER_PURE
 

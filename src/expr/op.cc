@@ -233,15 +233,21 @@ void CheckShift(const char* name, const PrimExpr& a, const PrimExpr& b) {
         << a.dtype().bits() << ")";
   }
 }
+
+bool ShiftsNothing(const PrimExpr& a, const PrimExpr& b) {
+  return is_zero(b) && a.dtype() == b.dtype() && a.dtype().is_int();
+}
 }  // namespace
 
 PrimExpr left_shift(PrimExpr a, PrimExpr b) {
   CheckShift("left_shift", a, b);
+  if (ShiftsNothing(a, b)) return a;
   return Bitwise("left_shift", builtin::shift_left(), a, b,
                  [](int64_t x, int64_t y) { return x << y; });
 }
 PrimExpr right_shift(PrimExpr a, PrimExpr b) {
   CheckShift("right_shift", a, b);
+  if (ShiftsNothing(a, b)) return a;
   return Bitwise("right_shift", builtin::shift_right(), a, b,
                  [](int64_t x, int64_t y) { return x >> y; });
 }

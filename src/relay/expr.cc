@@ -2,6 +2,7 @@
  * \file src/relay/expr.cc
  * \brief Registers the expressions and types of relay.
  */
+#include <tvm/ir/type_repr.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/relay/expr.h>
 #include <tvm/runtime/registry.h>
@@ -71,6 +72,14 @@ TVM_REGISTER_REPR(PatternVarNode, &PrintProgram);
 TVM_REGISTER_REPR(PatternWildcardNode, &PrintProgram);
 TVM_REGISTER_REPR(PatternConstructorNode, &PrintProgram);
 TVM_REGISTER_REPR(PatternTupleNode, &PrintProgram);
+TVM_REGISTER_REPR(RefTypeNode, [](const RefTypeNode* node, ReprPrinter* p) {
+  p->stream << "I.RelayRef(";
+  PrintInnerType(node->value, p);
+  p->stream << ')';
+});
+TVM_REGISTER_REPR(IncompleteTypeNode, [](const IncompleteTypeNode*, ReprPrinter* p) {
+  p->stream << "I.IncompleteType()";
+});
 TVM_REGISTER_REPR(AnyNode, [](const AnyNode*, ReprPrinter* p) { p->stream << "?"; });
 
 // Only caches of inference change: expressions are built before their types are known.

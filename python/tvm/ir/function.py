@@ -10,14 +10,16 @@ import tvm._ffi
 
 from . import _ffi_api
 from .expr import IntImm, RelayExpr
+from .script_text import with_imports
 
 __all__ = ["BaseFunc", "CallingConv", "attribute_value"]
 
 
 def attribute_value(value: Any) -> Any:
-    """What an attribute holds for `value`: a boolean for a constant of the program's type bool."""
-    if isinstance(value, IntImm) and str(value.dtype) == "bool":
-        return bool(value.value)
+    """What an attribute holds for `value`: a plain boolean or number for a constant of the types
+    that these have in programs, bool and int32: both ways of writing it are one attribute."""
+    if isinstance(value, IntImm) and str(value.dtype) in ("bool", "int32"):
+        return bool(value.value) if str(value.dtype) == "bool" else int(value.value)
     return value
 
 
@@ -32,6 +34,9 @@ class CallingConv(IntEnum):
 @tvm._ffi.register_object("BaseFunc")
 class BaseFunc(RelayExpr):
     """A function with attributes; `attrs` is None when there are none."""
+
+    def __str__(self) -> str:
+        return with_imports(repr(self))
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Any:
         """A copy with one attribute set, or with all of a mapping."""

@@ -13,7 +13,7 @@ from .adt import Constructor, TypeData
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .global_info import GlobalInfo
-from .script_text import Scriptable
+from .script_text import Scriptable, with_imports
 from .type import GlobalTypeVar
 
 __all__ = ["IRModule"]
@@ -54,6 +54,9 @@ class IRModule(Object, Scriptable):
         self.__init_handle_by_constructor__(_ffi_api.IRModule, by_var, record, {}, infos)
         for definition in (type_definitions or {}).values():
             _ffi_api.Module_AddTypeDef(self, definition, False)
+
+    def __str__(self) -> str:
+        return with_imports(repr(self))
 
     @staticmethod
     def from_expr(

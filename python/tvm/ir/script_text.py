@@ -11,7 +11,7 @@ from tvm.runtime import Object, ObjectPath
 
 from . import _ffi_api
 
-__all__ = ["Scriptable", "show_text"]
+__all__ = ["Scriptable", "show_text", "with_imports"]
 
 
 class Scriptable:
@@ -121,6 +121,12 @@ class Scriptable:
         options : those of `script`.
         """
         show_text(self.script(**options), style, black_format)
+
+
+def with_imports(text: str) -> str:
+    """The text of a program behind the imports that it needs, as comments; other texts as they
+    are."""
+    return "\n".join([*_header(text), text]) if text.startswith("@") else text
 
 
 def show_text(text: str, style: str | None = None, black_format: bool = False) -> None:

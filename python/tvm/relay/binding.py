@@ -10,12 +10,12 @@ from tvm.ir import RelayExpr
 
 from .analysis.variables import free_vars
 from .expr import Function, Var, exact_const
-from .expr_functor import ExprMutator
+from .expr_functor import PostOrderMutator
 
 __all__ = ["bind", "bind_params_by_name", "substituted"]
 
 
-class _Bind(ExprMutator):
+class _Bind(PostOrderMutator):
     def __init__(self, values: Mapping[Var, RelayExpr]) -> None:
         super().__init__()
         self.memo_map.update(values)

@@ -1,7 +1,13 @@
-"""Walks over relay expressions. Operands are visited without recursion, however long a network."""
+"""Walks over relay expressions.
+
+`ExprFunctor`, `ExprVisitor` and `ExprMutator` go from the top: a method is called before what the
+expression consists of is visited, and visits of it what it wants. `PostOrderFunctor` and its kin
+visit operands first and without recursion, however long a network; the passes are made of those.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tvm import error
@@ -29,6 +35,9 @@ __all__ = [
     "ExprFunctor",
     "ExprMutator",
     "ExprVisitor",
+    "PostOrderFunctor",
+    "PostOrderMutator",
+    "PostOrderVisitor",
     "computed_first",
     "placed_like",
     "operands",
@@ -81,17 +90,40 @@ def computed_first(expr: RelayExpr) -> list[RelayExpr]:
     return operands(expr)
 
 
+# As many calls as TVM allows in Python, whose walks are recursive, too.
+_RECURSION_LIMIT = 10000
+
+
 class ExprFunctor:
-    """Dispatches on the kind of expression. Each expression is visited once."""
+    """Dispatches on the kind of expression. Each expression is visited once.
+
+    Raises
+    ------
+    NotImplementedError : a class has no method for an expression that it meets.
+    """
+
+    _walking = False
 
     def __init__(self) -> None:
         self.memo_map: dict[RelayExpr, Any] = {}
 
     def visit(self, expr: RelayExpr) -> Any:
-        """The result for an expression, and before it for what it uses."""
+        """The result for an expression; the one from before if it was visited already."""
+        if expr in self.memo_map:
+            return self.memo_map[expr]
+        if self._walking:
+            return self._walk(expr)
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+        self._walking = True
+        try:
+            return self._walk(expr)
+        finally:
+            self._walking = False
+            sys.setrecursionlimit(limit)
+
+    def _walk(self, expr: RelayExpr) -> Any:
         memo = self.memo_map
-        if expr in memo:
-            return memo[expr]
         pending = [(expr, False)]
         while pending:
             node, ready = pending.pop()
@@ -107,8 +139,14 @@ class ExprFunctor:
         return memo[expr]
 
     def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
-        """Operands that `visit` visits before the expression, so that they take no stack."""
-        return operands(expr)
+        """Operands that `visit` visits before the expression, so that they take no stack: those
+        that its method visits before anything else."""
+        for kind in type(expr).__mro__:
+            name = _METHODS.get(kind)
+            if name is not None:
+                method = getattr(type(self), name)
+                return operands(expr) if method in _OPERANDS_FIRST else []
+        return []
 
     def dispatch(self, expr: RelayExpr) -> Any:
         """The method for the kind of expression, called."""
@@ -120,7 +158,9 @@ class ExprFunctor:
 
     def visit_function(self, func: Any) -> Any:
         """To be defined, like the others, by classes that meet such expressions."""
-        raise error.TypeError(f"{type(self).__name__} has no method for {type(func).__name__}")
+        raise error.NotImplementedError(
+            f"{type(self).__name__} has no method for {type(func).__name__}"
+        )
 
     visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = visit_function
     visit_tuple_getitem = visit_constant = visit_ref_create = visit_ref_read = visit_function
@@ -128,7 +168,8 @@ class ExprFunctor:
 
 
 class ExprVisitor(ExprFunctor):
-    """Visits every expression once, operands first."""
+    """Visits every expression once; a method that calls the one of this class may act before it and
+    behind it."""
 
     def visit_tuple(self, tup: Tuple) -> Any:
         for field in tup.fields:
@@ -325,7 +366,29 @@ class ExprMutator(ExprFunctor):
         return RefWrite(ref, value)
 
 
-class _PostOrder(ExprVisitor):
+_OPERANDS_FIRST = frozenset(
+    getattr(walk, name)
+    for walk in (ExprVisitor, ExprMutator)
+    for name in ("visit_call", "visit_tuple", "visit_tuple_getitem")
+)
+
+
+class PostOrderFunctor(ExprFunctor):
+    """Visits operands before the expression, whatever its methods do."""
+
+    def visited_first(self, expr: RelayExpr) -> list[RelayExpr]:
+        return operands(expr)
+
+
+class PostOrderVisitor(PostOrderFunctor, ExprVisitor):
+    """Visits every expression once, operands first."""
+
+
+class PostOrderMutator(PostOrderFunctor, ExprMutator):
+    """Rebuilds an expression, operands first."""
+
+
+class _PostOrder(PostOrderVisitor):
     def __init__(self, fvisit: Any) -> None:
         super().__init__()
         self._fvisit = fvisit

@@ -4,6 +4,7 @@
  */
 #include <tvm/expr/op.h>
 #include <tvm/expr/substitute.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
@@ -23,6 +24,12 @@ namespace te {
 using arith::IntSet;
 
 TVM_REGISTER_NODE(ComputeOpNode);
+
+TVM_REGISTER_REPR(ComputeOpNode, [](const ComputeOpNode* node, ReprPrinter* p) {
+  p->stream << "compute(" << std::string(node->name) << ", body=" << node->body
+            << ", axis=" << node->axis << ", reduce_axis=" << node->reduce_axis
+            << ", tag=" << std::string(node->tag) << ", attrs=" << node->attrs << ')';
+});
 
 namespace {
 

@@ -2,6 +2,7 @@
  * \file extern_op.cc
  * \brief Tensors written by a statement that te does not look into.
  */
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
 
@@ -13,6 +14,10 @@ namespace tvm {
 namespace te {
 
 TVM_REGISTER_NODE(ExternOpNode);
+
+TVM_REGISTER_REPR(ExternOpNode, [](const ExternOpNode* node, ReprPrinter* p) {
+  p->stream << "extern(" << std::string(node->name) << ')';
+});
 
 void ExternOpNode::Init() {
   TVM_CHECK(inputs.size() == input_placeholders.size(), ValueError)

@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/analyzer.h>
 #include <tvm/expr/op.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/hybrid_op.h>
 #include <tvm/tir/analysis.h>
@@ -24,6 +25,10 @@ namespace tvm {
 namespace te {
 
 TVM_REGISTER_NODE(HybridOpNode);
+
+TVM_REGISTER_REPR(HybridOpNode, [](const HybridOpNode* node, ReprPrinter* p) {
+  p->stream << "hybrid(" << std::string(node->name) << ')';
+});
 
 namespace {
 

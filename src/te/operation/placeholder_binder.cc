@@ -14,13 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "tir/ir/buffer_mutator.h"
+
 namespace tvm {
 namespace te {
 
 namespace {
 
 /*! \brief The body's own buffers exchanged for those of the tensors. */
-class PlaceholderBinder final : public tir::StmtExprMutator {
+class PlaceholderBinder final : public tir::BufferMutator {
  public:
   void Bind(const Buffer& placeholder, const Buffer& actual) {
     buffers_.emplace(placeholder.get(), actual);
@@ -28,7 +30,9 @@ class PlaceholderBinder final : public tir::StmtExprMutator {
   }
 
  private:
-  Buffer Use(const Buffer& buffer) {
+  using tir::BufferMutator::VisitExpr_;
+
+  Buffer VisitBuffer(const Buffer& buffer) override {
     auto it = buffers_.find(buffer.get());
     if (it != buffers_.end()) return it->second;
     Buffer view = buffer;
@@ -37,16 +41,6 @@ class PlaceholderBinder final : public tir::StmtExprMutator {
     }
     buffers_.emplace(buffer.get(), view);
     return view;
-  }
-  Stmt VisitStmt_(const tir::BufferStoreNode* op) override {
-    Stmt stmt = StmtExprMutator::VisitStmt_(op);
-    op = stmt.as<tir::BufferStoreNode>();
-    return tir::BufferStore(Use(op->buffer), op->value, op->indices);
-  }
-  PrimExpr VisitExpr_(const tir::BufferLoadNode* op) override {
-    PrimExpr expr = StmtExprMutator::VisitExpr_(op);
-    op = expr.as<tir::BufferLoadNode>();
-    return tir::BufferLoad(Use(op->buffer), op->indices);
   }
   PrimExpr VisitExpr_(const VarNode* op) override {
     auto it = pointers_.find(op);

@@ -3,6 +3,7 @@
  * \brief Inputs of the program.
  */
 #include <tvm/arith/int_set.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/operation.h>
 #include <tvm/te/schedule.h>
@@ -12,7 +13,12 @@ namespace te {
 
 TVM_REGISTER_NODE(PlaceholderOpNode);
 
+TVM_REGISTER_REPR(PlaceholderOpNode, [](const PlaceholderOpNode* node, ReprPrinter* p) {
+  p->stream << "placeholder(" << std::string(node->name) << ')';
+});
+
 void PlaceholderOpNode::Init() {
+  if (!tag.defined()) tag = "";
   for (const PrimExpr& extent : shape) {
     TVM_CHECK(extent.dtype().is_int() || extent.dtype().is_uint(), TypeError)
         << "placeholder " << name << ": extents must be integers, got " << extent << " of dtype "

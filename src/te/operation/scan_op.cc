@@ -4,6 +4,7 @@
  */
 #include <tvm/arith/int_set.h>
 #include <tvm/expr/op.h>
+#include <tvm/node/repr_printer.h>
 #include <tvm/runtime/registry.h>
 #include <tvm/te/scan_op.h>
 
@@ -18,6 +19,10 @@ namespace te {
 using arith::IntSet;
 
 TVM_REGISTER_NODE(ScanOpNode);
+
+TVM_REGISTER_REPR(ScanOpNode, [](const ScanOpNode* node, ReprPrinter* p) {
+  p->stream << "scan(" << std::string(node->name) << ')';
+});
 
 namespace {
 

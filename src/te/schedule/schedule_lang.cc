@@ -36,12 +36,33 @@ TVM_REGISTER_NODE(StageNode);
 TVM_REGISTER_NODE(ScheduleNode);
 
 TVM_REGISTER_REPR(StageNode, [](const StageNode* node, ReprPrinter* p) {
-  String name = node->op.defined() ? node->op->name : String("group");
-  p->stream << "stage(" << std::string(name) << ", " << node->leaf_iter_vars << ')';
+  if (!node->op.defined()) {
+    p->stream << "group-stage()";
+    return;
+  }
+  p->stream << "stage(" << std::string(node->origin_op->name) << ", " << node->op << ')';
 });
 
 TVM_REGISTER_REPR(ScheduleNode, [](const ScheduleNode* node, ReprPrinter* p) {
   p->stream << "schedule(" << node->stages << ')';
+});
+
+TVM_REGISTER_REPR(SplitNode, [](const SplitNode* node, ReprPrinter* p) {
+  p->stream << "split(parent=" << node->parent << ", outer=" << node->outer
+            << ", inner=" << node->inner << ')';
+});
+
+TVM_REGISTER_REPR(FuseNode, [](const FuseNode* node, ReprPrinter* p) {
+  p->stream << "fuse(outer=" << node->outer << ", inner=" << node->inner
+            << ", fused=" << node->fused << ')';
+});
+
+TVM_REGISTER_REPR(RebaseNode, [](const RebaseNode* node, ReprPrinter* p) {
+  p->stream << "rebase(parent=" << node->parent << ", rebased=" << node->rebased << ')';
+});
+
+TVM_REGISTER_REPR(SingletonNode, [](const SingletonNode* node, ReprPrinter* p) {
+  p->stream << "singleton(" << node->iter << ')';
 });
 
 void SplitNode::Init() {

@@ -6,6 +6,7 @@
 
 #include <tvm/expr/op.h>
 #include <tvm/ir/script_printer.h>
+#include <tvm/ir/type_repr.h>
 #include <tvm/node/repr_printer.h>
 #include <tvm/node/structural_equal.h>
 #include <tvm/tir/analysis.h>
@@ -609,11 +610,16 @@ TVM_REGISTER_REPR(PointerTypeNode, [](const PointerTypeNode* node, ReprPrinter* 
   TIRPrinter(p->stream).Print(GetRef<Type>(node));
 });
 TVM_REGISTER_REPR(TupleTypeNode, [](const TupleTypeNode* node, ReprPrinter* p) {
-  if (ScriptScope::IsOpen()) {
+  if (ScriptScope::IsOpen() || node->fields.empty()) {
     TIRPrinter(p->stream).Print(GetRef<Type>(node));
-  } else {
-    p->PrintFields(node);
+    return;
   }
+  p->stream << "T.Tuple(";
+  for (size_t i = 0; i < node->fields.size(); ++i) {
+    if (i != 0) p->stream << ", ";
+    PrintInnerType(node->fields[static_cast<int64_t>(i)], p);
+  }
+  p->stream << ')';
 });
 TVM_REGISTER_REPR(IterVarNode, [](const IterVarNode* node, ReprPrinter* p) {
   TIRPrinter(p->stream).Print(node);

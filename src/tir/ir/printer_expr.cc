@@ -351,19 +351,9 @@ void TIRPrinter::PrintThread(const IterVarNode* iv) {
 void TIRPrinter::Print(const IterVarNode* iv) {
   if (IsFull()) {
     PrintPart(false, [&](TIRPrinter* printer) { printer->PrintThread(iv); });
-    return;
+  } else {
+    PrintThread(iv);
   }
-  os_ << "iter_var(" << NameOf(iv->var.get());
-  if (iv->dom.defined()) {
-    os_ << ", [";
-    PrintAt(iv->dom->min, 0);
-    os_ << ", ";
-    PrintAt(iv->dom->min + iv->dom->extent, 0);
-    os_ << ')';
-  }
-  if (iv->iter_type != kDataPar) os_ << ", " << IterVarTypeToString(iv->iter_type);
-  if (!iv->thread_tag.empty()) os_ << ", " << iv->thread_tag;
-  os_ << ')';
 }
 
 }  // namespace tir

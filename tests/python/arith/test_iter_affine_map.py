@@ -192,6 +192,50 @@ def test_overlapping_digits_are_refused_unless_unchecked():
     assert len(detect(J // 4, J % 4).indices) == 2
 
 
+@pytest.mark.parametrize(
+    ("index", "extent", "scale"),
+    [
+        (I + J, 23, 1),
+        (I * 4 + J, 44, 1),
+        (I * 6 + J * 3, 30, 3),
+        (I * 5 + J + K, 56, 1),
+        ((I + J) * 2, 23, 2),
+        (I * 2 + K * 4, 18, 2),
+    ],
+)
+def test_sums_of_digits_that_reach_into_each_other_are_one_iterator(index, extent, scale):
+    [found] = detect(index).indices
+    [split] = found.args
+    assert (int(split.extent), int(split.scale)) == (extent, scale)
+    points = all_points(RANGES)
+    values = np.unique(evaluate(index, points))
+    assert np.array_equal(values, np.arange(extent) * scale)
+    plain = arith.normalize_iter_map_to_expr(found)
+    assert np.array_equal(evaluate(plain, points), evaluate(index, points))
+    assert "gaps" in str(detect(index, level=IterMapLevel.Bijective).errors[0])
+
+
+def test_windows_are_cut_like_any_iterator():
+    whole, part = detect((I + J) // 5, (I + J) % 5).indices
+    assert int(whole.args[0].extent) == 5 and int(part.args[0].extent) == 5
+    assert whole.args[0].source.same_as(part.args[0].source)
+    assert "gaps" in str(detect(I * 20 + J).errors[0])
+    assert "used twice" in str(detect(I + J, J).errors[0])
+
+
+def test_maps_print_as_in_tvm():
+    [found] = detect(I * 16 + J + 3).indices
+    loops = ", ".join(
+        f"IterSplit(IterMark({name}, extent={extent}), lower_factor=1, extent={extent}, "
+        f"scale={scale})"
+        for name, extent, scale in (("i", 8, 16), ("j", 16, 1))
+    )
+    assert str(found) == (
+        f"IterSum([IterSplit(IterMark(IterSum([{loops}], 0), extent=128), lower_factor=1, "
+        "extent=128, scale=1)], 3)"
+    )
+
+
 def test_bijective_maps_use_every_digit():
     whole = [I * 16 + J, K]
     assert len(detect(*whole, level=IterMapLevel.Bijective).indices) == 2
@@ -306,7 +350,8 @@ def test_loops_of_one_trip_may_be_digits():
     (whole, single) = arith.detect_iter_map(
         [once * 16 + J, once], ranges, True, "nocheck", simplify_trivial_iterators=False
     ).indices
-    assert "once" in str(whole) and str(single) == "once"
+    assert "IterMark(once, extent=1)" in str(whole)
+    assert str(arith.normalize_iter_map_to_expr(single)) == "once"
 
 
 SUBSPACES = [

@@ -22,7 +22,7 @@ def two_step_module(params_at_the_end=False):
 
 
 def test_function_prints_as_python_like_text():
-    assert str(two_step_module()["main"]) == (
+    assert repr(two_step_module()["main"]) == (
         "@R.function\n"
         'def main(x: R.Tensor((2, 3), dtype="float32"), y: R.Tensor((2, 3), dtype="float32"))'
         ' -> R.Tensor((2, 3), dtype="float32"):\n'

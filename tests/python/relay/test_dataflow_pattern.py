@@ -258,3 +258,24 @@ def test_rewritten_operands_keep_the_types_of_what_they_replace(x, y):
     callback = Doubled()
     callback.rewrite(typed)
     assert callback.seen == [typed.params[0].checked_type] * 2
+
+
+def test_patterns_print_as_in_tvm():
+    any_value, number = wildcard(), is_constant()
+    shown = str(is_op("nn.relu")(is_op("add")(any_value, number) | is_var("q")))
+    assert shown == (
+        "(id 0): CallPatternNode(Op(nn.relu), [(id 2): AltPattern((id 3): "
+        "CallPatternNode(Op(add), [*, ConstantPattern()]) | VarPattern(q))])"
+    )
+    assert str(is_op("add")(any_value, any_value)) == (
+        "(id 0): CallPatternNode(Op(add), [*, (invoke pattern id 2)])"
+    )
+    assert str(any_value.has_dtype("float32")) == "(id 0): DataTypePattern(* has dtype float32)"
+    assert str(any_value.has_shape((1, 2))) == "(id 0): ShapePattern(* has shape [1, 2])"
+    assert str(any_value.has_attr({"a": 1})) == "(id 0): AttrPattern(* has attributes {'a': 1})"
+    assert str(is_tuple_get_item(is_tuple([number]), 1)) == (
+        "(id 0): TupleGetItemPatternNode((id 1): TuplePattern([ConstantPattern()]), 1)"
+    )
+    chain = wildcard()
+    chain.redirect_to(is_op("nn.relu")(chain) | any_value)
+    assert str(chain) == "*"

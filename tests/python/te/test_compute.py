@@ -185,14 +185,22 @@ def test_slips_are_refused_where_they_are_made(make, error, message):
         make(te.placeholder((4,), name="A"))
 
 
-def test_tensors_and_stages_print_their_names_and_not_the_graph():
+def test_tensors_print_their_names_and_stages_what_they_compute():
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
     C = te.compute((4,), lambda i: B[i] * 2.0, name="C")
     assert str(C) == "Tensor(shape=[4], op.name=C)"
     s = te.create_schedule(C.op)
-    assert str(s[B]) == "stage(B, [iter_var(i, [0, 4))])"
-    assert str(s).startswith("schedule([stage(A, []), stage(B, ")
+    axis = 'T.iter_var(i, T.Range(0, 4), "DataPar", "")'
+    assert repr(B.op.axis[0]) == axis
+    assert str(B.op) == (
+        f"compute(B, body=[A[i] + T.float32(1.0)], axis=[{axis}], reduce_axis=[], tag=, attrs={{}})"
+    )
+    assert str(s[B]) == f"stage(B, {B.op})"
+    assert str(A.op) == "placeholder(A)" and A.op.tag == ""
+    assert str(s).startswith("schedule([stage(A, placeholder(A)), stage(B, compute(B, ")
+    s[B].split(B.op.axis[0], 2)
+    assert str(s[B].relations[0]).startswith("split(parent=T.iter_var(i, ")
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])

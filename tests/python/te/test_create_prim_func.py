@@ -28,7 +28,7 @@ def run(func, *arrays):
 
 
 def test_a_reduction_is_one_block_with_an_init():
-    text = str(te.create_prim_func(list(matmul(128)))).split("\n", 3)[3]
+    text = repr(te.create_prim_func(list(matmul(128)))).split("\n", 3)[3]
     assert text.split("\n") == [
         '    # with T.block("root"):',
         "    for i, j, k in T.grid(128, 128, 128):",

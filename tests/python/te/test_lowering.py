@@ -173,7 +173,7 @@ def test_loops_of_one_trip_vanish_but_keep_their_pragma():
         s,
         [A, B],
         """
-        T.attr(iter_var(i), "pragma_auto_unroll_max_step", 16)
+        T.attr(T.iter_var(i, None, "DataPar", ""), "pragma_auto_unroll_max_step", 16)
         for j in range(8):
             B[0, j] = A[0, j] + T.float32(1.0)
         """,

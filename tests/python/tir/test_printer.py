@@ -13,7 +13,7 @@ def test_function_reads_as_script():
     loop = tir.For(j, 0, 8, tir.ForKind.VECTORIZED, store)
     body = tir.For(i, 1, n - 1, tir.ForKind.PARALLEL, loop, annotations={"note": 3})
     func = tir.PrimFunc([a, b], body).with_attr("global_symbol", "scale")
-    assert str(func) == (
+    assert repr(func) == (
         "@T.prim_func\n"
         "def scale(var_A: T.handle, var_B: T.handle):\n"
         "    n = T.int32(is_size_var=True)\n"

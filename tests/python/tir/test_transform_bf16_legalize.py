@@ -57,7 +57,7 @@ def test_values_are_those_of_float32_rounded(storage):
     func = apply(transform.BF16Legalize(), elementwise(lambda x: tir.max(x * x + x, x)))
     if storage:
         func = apply(transform.BF16StorageLegalize(), func)
-        body = str(func).split("\n", 3)[3]
+        body = repr(func).split("\n", 3)[3]
         assert "bfloat16" not in body
     rng = np.random.default_rng(0)
     bits = to_bf16(rng.standard_normal(64).astype("float32"))

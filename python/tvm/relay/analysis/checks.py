@@ -20,13 +20,13 @@ from tvm.ir import (
 
 from ..adt import Match, pattern_vars
 from ..expr import Constant, Function, Let, Tuple, Var
-from ..expr_functor import ExprVisitor
+from ..expr_functor import PostOrderVisitor
 from ..ty import IncompleteType, RefType
 
 __all__ = ["check_constant", "check_kind", "well_formed"]
 
 
-class _Bound(ExprVisitor):
+class _Bound(PostOrderVisitor):
     """Whether every variable is bound once, and used where it is bound."""
 
     def __init__(self) -> None:

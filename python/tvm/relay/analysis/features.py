@@ -22,7 +22,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import ExprVisitor, computed_first, post_order_visit
+from ..expr_functor import PostOrderVisitor, computed_first, post_order_visit
 from .variables import free_vars
 
 __all__ = ["Feature", "count_layers", "detect_feature", "get_total_mac_number", "list_op_freqs"]
@@ -70,7 +70,7 @@ _KINDS = {
 _ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
 
 
-class _Detector(ExprVisitor):
+class _Detector(PostOrderVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[Feature] = set()

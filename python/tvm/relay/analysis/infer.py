@@ -38,7 +38,7 @@ from ..expr import (
     Var,
     set_checked_type,
 )
-from ..expr_functor import ExprFunctor, ExprMutator, placed_like, post_order_visit
+from ..expr_functor import PostOrderFunctor, PostOrderMutator, placed_like, post_order_visit
 from ..op.registry import OpRow, row_of, settings_of
 from ..op.shapes import computed_type, extent_number
 from ..ty import Any as AnyExtent
@@ -267,7 +267,7 @@ class _Bindings:
             self.match(result, found)
 
 
-class _Inference(ExprFunctor):
+class _Inference(PostOrderFunctor):
     """Gives each expression a type and rebuilds what changes: variables that had none."""
 
     def __init__(self, mod: IRModule | None, signatures: dict[str, Type]) -> None:
@@ -588,7 +588,7 @@ def _signature(func: Function) -> Type | None:
     return FuncType(types, func.ret_type, list(func.type_params))
 
 
-class _Replace(ExprMutator):
+class _Replace(PostOrderMutator):
     """Puts variables whose type was found in the place of those that had none."""
 
     def __init__(self, types: dict[Var, Type | None]) -> None:

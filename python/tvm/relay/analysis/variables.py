@@ -8,7 +8,7 @@ from tvm.ir import FuncType, IRModule, RelayExpr, TensorType, TupleType, Type, T
 
 from ..adt import Match, pattern_vars
 from ..expr import Call, Function, Let, Var
-from ..expr_functor import ExprVisitor
+from ..expr_functor import PostOrderVisitor
 
 __all__ = [
     "all_type_vars",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-class _Variables(ExprVisitor):
+class _Variables(PostOrderVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.bound: dict[Var, None] = {}
@@ -92,7 +92,7 @@ def _type_vars(type_: Any, seen: dict[TypeVar, None], bound: dict[TypeVar, None]
                 _type_vars(part, seen, bound)
 
 
-class _TypeVariables(ExprVisitor):
+class _TypeVariables(PostOrderVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.bound: dict[TypeVar, None] = {}

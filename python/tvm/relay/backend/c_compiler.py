@@ -9,14 +9,14 @@ from tvm.runtime import Module, NDArray
 from tvm.target import Target
 
 from ..expr import Constant, Function, Var
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from .interpreter import may_be_setting
 from .te_compiler import TECompiler
 
 __all__: list[str] = []
 
 
-class _WithParameters(ExprMutator):
+class _WithParameters(PostOrderMutator):
     """A function's body with a parameter for each array in it."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from tvm.relax.struct_info import static_shape
 from tvm.target import Target
 
 from ..expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprFunctor, ExprVisitor
+from ..expr_functor import PostOrderFunctor, PostOrderVisitor
 from ..op.implementation import own_strategy
 from ..op.registry import find_row, settings_of, struct_info_of
 from ..ty import is_dynamic
@@ -27,7 +27,7 @@ Kept = Callable[[Call], bool]
 _COMPUTATIONS = ("FTVMCompute", "FTVMStrategy")
 
 
-class _GraphCheck(ExprVisitor):
+class _GraphCheck(PostOrderVisitor):
     """Whether every part is an operator with a kernel, on tensors of fixed shape."""
 
     def __init__(self, mod: IRModule | None) -> None:
@@ -112,7 +112,7 @@ def is_graph(func: Function, mod: IRModule | None = None) -> bool:
     return check.fits
 
 
-class _Translator(ExprFunctor):
+class _Translator(PostOrderFunctor):
     def __init__(
         self,
         builder: relax.BlockBuilder,

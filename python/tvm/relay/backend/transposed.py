@@ -15,7 +15,7 @@ from tvm.relax.transform.convert_conv_transpose import (
 
 from .. import op
 from ..expr import Call, Constant
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import row_of, settings_of
 
 __all__ = ["PlainConvolutions", "plain_sizes"]
@@ -50,7 +50,7 @@ def _sizes(dims: Sequence[TransposedDimension]) -> tuple[tuple[int, ...], tuple[
     return (*before, *behind), tuple(d.dilation for d in dims)
 
 
-class PlainConvolutions(ExprMutator):
+class PlainConvolutions(PostOrderMutator):
     """Writes transposed convolutions of constant weights as plain ones whose channels, the phases
     of the result, are then interleaved.
 

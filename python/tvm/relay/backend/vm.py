@@ -28,7 +28,7 @@ from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
 from ..build_module import ExpressionExecutor
 from ..expr import Call, Constant, Function, Var, exact_const
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..text_printer import as_text
 from .interpreter import profiled
 from .places import check_devices, target_for
@@ -39,7 +39,7 @@ _KIND = "relay.VMExecutable"
 _LATE = "late_bound_const"
 
 
-class _Outside(ExprMutator):
+class _Outside(PostOrderMutator):
     """Large constants as calls of functions that give them, so that they can be left out."""
 
     def __init__(self, mod: IRModule, limit: int) -> None:

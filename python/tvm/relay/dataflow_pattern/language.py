@@ -67,6 +67,13 @@ class DFPattern:
         """Whether an expression matches, given what parts are bound already."""
         raise NotImplementedError
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        """How the pattern reads, where `part` is the text of a part or of a list of parts."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return _Printer()(self)
+
     def __call__(self, *args: DFPattern | None) -> CallPattern:
         """Calls of what this matches. A single None leaves the operands open."""
         if args == (None,):
@@ -127,6 +134,24 @@ class DFPattern:
         return partition(self, expr, attrs, check)
 
 
+class _Printer:
+    """Texts of patterns, as TVM writes them: every pattern that has parts is numbered by when it is
+    met first, and what occurs again is called by its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[DFPattern, int] = {}
+
+    def __call__(self, part: Any) -> str:
+        if part is None or isinstance(part, Sequence):
+            return f"[{', '.join(self(p) for p in part or ())}]"
+        if part in self._numbers:
+            return f"(invoke pattern id {self._numbers[part]})"
+        number = self._numbers[part] = len(self._numbers)
+        text = part.text(self)
+        plain_text = isinstance(part, WildcardPattern | ExprPattern | VarPattern | ConstantPattern)
+        return text if plain_text else f"(id {number}): {text}"
+
+
 class WildcardPattern(DFPattern):
     """Everything, or what another pattern matches, which may hold this one."""
 
@@ -142,6 +167,9 @@ class WildcardPattern(DFPattern):
         ``chain.redirect_to(is_op("nn.relu")(chain) | wildcard())``."""
         self._target = pattern
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return "*"
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         # Each link of a chain is bound by itself.
         return self._target is None or matcher.match_apart(self._target, expr)
@@ -155,6 +183,9 @@ class ExprPattern(DFPattern):
     def __init__(self, expr: RelayExpr) -> None:
         self.expr = as_expr(expr)
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return str(self.expr)
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return expr.same_as(self.expr) or structural_equal(self.expr, expr)
 
@@ -167,6 +198,9 @@ class VarPattern(DFPattern):
     def __init__(self, name: str = "") -> None:
         self.name = name
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"VarPattern({self.name})"
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return isinstance(expr, Var) and self.name in ("", expr.name)
 
@@ -175,6 +209,9 @@ class ConstantPattern(DFPattern):
     """Constants."""
 
     embedded = True
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return "ConstantPattern()"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return isinstance(expr, Constant)
@@ -191,6 +228,9 @@ class CallPattern(DFPattern):
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None) -> None:
         self.op = op
         self.args = None if args is None else list(args)
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"CallPatternNode({part(self.op)}, {part(self.args)})"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         if not isinstance(expr, Call) or not matcher.match(self.op, expr.op):
@@ -211,6 +251,9 @@ class FunctionPattern(DFPattern):
         self.params = None if params is None else list(params)
         self.body = body
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"FunctionPatternNode({part(self.params)}, {part(self.body)})"
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         if not isinstance(expr, Function):
             return False
@@ -223,6 +266,9 @@ class TuplePattern(DFPattern):
 
     def __init__(self, fields: Sequence[DFPattern] | None) -> None:
         self.fields = None if fields is None else list(fields)
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"TuplePattern({part(self.fields)})"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         if not isinstance(expr, Tuple):
@@ -237,6 +283,10 @@ class TupleGetItemPattern(DFPattern):
         self.tuple_value = tuple_value
         self.index = index
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        index = -1 if self.index is None else self.index
+        return f"TupleGetItemPatternNode({part(self.tuple_value)}, {index})"
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         if not isinstance(expr, TupleGetItem) or self.index not in (None, int(expr.index)):
             return False
@@ -248,6 +298,9 @@ class IfPattern(DFPattern):
 
     def __init__(self, cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> None:
         self.parts = [cond, true_branch, false_branch]
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"IfPattern({', '.join(part(p) for p in self.parts)})"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return isinstance(expr, If) and matcher.match_all(
@@ -261,6 +314,9 @@ class LetPattern(DFPattern):
     def __init__(self, var: DFPattern, value: DFPattern, body: DFPattern) -> None:
         self.parts = [var, value, body]
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"LetPatternNode({', '.join(part(p) for p in self.parts)})"
+
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return isinstance(expr, Let) and matcher.match_all(
             self.parts, [expr.var, expr.value, expr.body]
@@ -272,6 +328,9 @@ class AltPattern(DFPattern):
 
     def __init__(self, left: DFPattern, right: DFPattern) -> None:
         self.left, self.right = left, right
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"AltPattern({part(self.left)} | {part(self.right)})"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         return matcher.match(self.left, expr) or matcher.match(self.right, expr)
@@ -309,6 +368,9 @@ class AttrPattern(_Refined):
         super().__init__(pattern)
         self.attrs = {key: plain(value) for key, value in attrs.items()}
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"AttrPattern({part(self.pattern)} has attributes {self.attrs})"
+
     def holds(self, expr: RelayExpr) -> bool:
         if isinstance(expr, Op):
             found = {k: plain(v) for k in self.attrs if (v := expr.get_attr(k)) is not None}
@@ -337,6 +399,9 @@ class TypePattern(_Refined):
         super().__init__(pattern)
         self.type = ttype
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"TypePattern({part(self.pattern)} has type {self.type})"
+
     def holds(self, expr: RelayExpr) -> bool:
         found = _type_of(expr)
         return found is not None and structural_equal(found, self.type)
@@ -349,6 +414,9 @@ class DataTypePattern(_Refined):
         super().__init__(pattern)
         self.dtype = dtype
 
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"DataTypePattern({part(self.pattern)} has dtype {self.dtype})"
+
     def holds(self, expr: RelayExpr) -> bool:
         found = _type_of(expr)
         return isinstance(found, TensorType) and str(found.dtype) == self.dtype
@@ -360,6 +428,9 @@ class ShapePattern(_Refined):
     def __init__(self, pattern: DFPattern, shape: Sequence[Any]) -> None:
         super().__init__(pattern)
         self.shape = list(shape)
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"ShapePattern({part(self.pattern)} has shape {self.shape})"
 
     def holds(self, expr: RelayExpr) -> bool:
         found = _type_of(expr)
@@ -376,6 +447,9 @@ class DominatorPattern(DFPattern):
 
     def __init__(self, parent: DFPattern, path: DFPattern, child: DFPattern) -> None:
         self.parent, self.path, self.child = parent, path, child
+
+    def text(self, part: Callable[[Any], str]) -> str:
+        return f"DominatorPattern({part(self.parent)}, {part(self.path)}, {part(self.child)})"
 
     def matches(self, expr: RelayExpr, matcher: Matcher) -> bool:
         if not matcher.match(self.child, expr):

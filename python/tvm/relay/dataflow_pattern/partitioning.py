@@ -8,13 +8,13 @@ from typing import Any
 from tvm.ir import Op, RelayExpr
 
 from ..expr import Call, Constant, Function, Var
-from ..expr_functor import ExprMutator, operands, post_order_visit
+from ..expr_functor import PostOrderMutator, operands, post_order_visit
 from .matching import Match, non_overlapping
 
 __all__ = ["partition"]
 
 
-class _Body(ExprMutator):
+class _Body(PostOrderMutator):
     """The inside of a match, with parameters where others' values come in."""
 
     def __init__(self, match: Match, number: int, embedded: set[RelayExpr]) -> None:
@@ -42,7 +42,7 @@ class _Body(ExprMutator):
         return self.params[-1]
 
 
-class _Partitioner(ExprMutator):
+class _Partitioner(PostOrderMutator):
     def __init__(self, matches: list[Match], attrs: Mapping[str, Any]) -> None:
         super().__init__()
         self._matches = {m.root: (k, m) for k, m in enumerate(matches)}

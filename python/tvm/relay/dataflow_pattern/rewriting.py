@@ -11,7 +11,7 @@ from tvm.ir import IRModule, RelayExpr, structural_equal
 from ..analysis.infer import infer_function
 from ..analysis.variables import free_vars
 from ..expr import Function, set_checked_type
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from .matching import Match, non_overlapping
 
 __all__ = ["DFPatternCallback", "rewrite"]
@@ -50,7 +50,7 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
 
-class _Rewriter(ExprMutator):
+class _Rewriter(PostOrderMutator):
     def __init__(self, callback: DFPatternCallback, matches: Sequence[Match]) -> None:
         super().__init__()
         self._callback = callback

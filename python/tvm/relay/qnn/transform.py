@@ -6,7 +6,7 @@ from tvm.ir import RelayExpr
 from tvm.ir.transform import Pass
 
 from ..expr import Call
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import find_row
 from ..transform.base import expression_pass
 from ..transform.rewrite import Legalize as _legalize
@@ -14,7 +14,7 @@ from ..transform.rewrite import Legalize as _legalize
 __all__ = ["CanonicalizeOps", "Legalize"]
 
 
-class _Canonical(ExprMutator):
+class _Canonical(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         row = find_row(call.op)
         if row is None or row.written is None:
@@ -25,7 +25,7 @@ class _Canonical(ExprMutator):
         return _with_operands(written, operands)
 
 
-class _Operands(ExprMutator):
+class _Operands(PostOrderMutator):
     def __init__(self, values: dict[RelayExpr, RelayExpr]) -> None:
         super().__init__()
         self.memo_map.update(values)

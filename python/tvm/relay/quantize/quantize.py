@@ -13,7 +13,7 @@ from tvm.ir.transform import PassContext
 from ..analysis.infer import infer_module
 from ..binding import bind_params_by_name
 from ..expr import Call, Constant, Function, const
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op.registry import find_row, settings_of
 from ..qnn import op as qnn
 from ..transform import CanonicalizeOps, FoldConstant, FoldScaleAxis, SimplifyInference
@@ -61,7 +61,7 @@ def _layers(func: Function, config: QConfig) -> list[Call]:
     return found
 
 
-class _Realizer(ExprMutator):
+class _Realizer(PostOrderMutator):
     """Layers with integers: data is stored in steps of a scale, products are summed in int32."""
 
     def __init__(self, thresholds: Mapping[Call, float], config: QConfig) -> None:

@@ -14,7 +14,7 @@ from tvm.runtime import Device
 from .. import transform
 from ..build_module import create_executor
 from ..expr import Constant, Function, Var, const
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..transform.gradient import gradient
 from ..ty import TensorType
 
@@ -91,7 +91,7 @@ def _check_on(
         np.testing.assert_allclose(found[k].numpy(), expected, atol=atol, rtol=rtol)
 
 
-class _Widen(ExprMutator):
+class _Widen(PostOrderMutator):
     """Values of floating point in float64."""
 
     def visit_constant(self, value: Constant) -> Any:

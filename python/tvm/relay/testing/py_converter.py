@@ -31,7 +31,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import ExprFunctor, post_order_visit
+from ..expr_functor import PostOrderFunctor, post_order_visit
 from ..parser import parse
 
 __all__ = ["operator", "run_as_python", "to_python"]
@@ -107,7 +107,7 @@ def _left(value: Any) -> Any:
     return tuple_object([_left(v) for v in value]) if isinstance(value, tuple) else value
 
 
-class _Writer(ExprFunctor):
+class _Writer(PostOrderFunctor):
     """Writes statements that compute expressions; what it gives for one is Python for its value.
 
     An expression used several times is computed where it is met first, and again in another branch.

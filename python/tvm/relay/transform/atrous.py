@@ -11,7 +11,7 @@ from tvm.ir import Op, RelayExpr
 from tvm.ir.transform import Pass
 
 from ..expr import Call, Constant
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import find_row, settings_of
 from .base import expression_pass
 
@@ -31,7 +31,7 @@ def _numbers(values: Sequence[Any]) -> list[int]:
     return [int(value) for value in values]
 
 
-class _Flattener(ExprMutator):
+class _Flattener(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         found = _flattened(call)
         return super().visit_call(call) if found is None else self.visit(found)

@@ -41,7 +41,7 @@ from ..expr import (
     Var,
     set_checked_type,
 )
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op import elementwise as ew
 from ..ty import RefType
 from .normal_forms import ToANormalForm
@@ -216,7 +216,7 @@ def _entry(func: Function, program: _Program, pull_back: PullBack) -> Function:
     return Function(params, Let(steps, RefCreate(Function([], Tuple([]))), body))
 
 
-class _Backward(ExprMutator):
+class _Backward(PostOrderMutator):
     def __init__(self, program: _Program, steps: Var, pull_back: PullBack) -> None:
         super().__init__()
         self._program = program

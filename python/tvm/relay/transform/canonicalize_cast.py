@@ -6,7 +6,7 @@ from tvm.ir import Op, RelayExpr
 from tvm.ir.transform import Pass
 
 from ..expr import Call, Function
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op import cast
 from ..op.registry import OpPattern, find_row
 from .base import expression_pass
@@ -23,7 +23,7 @@ def _is_cast(expr: RelayExpr) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and str(expr.op.name) == "cast"
 
 
-class _Own(ExprMutator):
+class _Own(PostOrderMutator):
     def __init__(self, shared: set[RelayExpr]) -> None:
         super().__init__()
         self._shared = shared

@@ -12,7 +12,7 @@ from tvm.ir.transform import Pass
 
 from .. import op
 from ..expr import Call, Function, Tuple, set_checked_type
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op.registry import OpPattern, find_row, settings_of
 from ..ty import is_dynamic
 from .base import expression_pass
@@ -268,7 +268,7 @@ class _Joint:
         return op.concatenate(Tuple(list(args)), axis=axis)
 
 
-class _Combiner(ExprMutator):
+class _Combiner(PostOrderMutator):
     def __init__(self, kind: _Kind, joints: Sequence[tuple[list[Call], _Joint]]) -> None:
         super().__init__()
         self._kind = kind

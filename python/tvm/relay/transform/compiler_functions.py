@@ -10,7 +10,7 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 
 from ..analysis.infer import infer_module
 from ..expr import Call, Function
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from .base import relay_functions
 
 __all__ = [
@@ -30,7 +30,7 @@ def _is_of(func: object, compiler: str) -> bool:
     return bool(found) and (not compiler or found == compiler)
 
 
-class _Outliner(ExprMutator):
+class _Outliner(PostOrderMutator):
     def __init__(self, compiler: str, mod: IRModule) -> None:
         super().__init__()
         self._compiler, self._mod = compiler, mod
@@ -98,7 +98,7 @@ def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:
     return run
 
 
-class _Inliner(ExprMutator):
+class _Inliner(PostOrderMutator):
     def __init__(self, functions: dict[str, Function]) -> None:
         super().__init__()
         self._functions = functions

@@ -27,7 +27,7 @@ from ..adt import Clause, Match, PatternConstructor, PatternVar
 from ..analysis.infer import infer_function, infer_module
 from ..analysis.variables import free_vars
 from ..expr import Call, Function, Let, Var
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..type_functor import TypeMutator
 from .continuations import holds_functions, is_kernel_function
 
@@ -47,7 +47,7 @@ class _Put(TypeMutator):
         return self._values.get(tv, tv)
 
 
-class _Instance(ExprMutator):
+class _Instance(PostOrderMutator):
     """A generic function for types of its parameters, whose other types are found anew."""
 
     def __init__(self, values: Mapping[TypeVar, Type]) -> None:
@@ -214,7 +214,7 @@ class _Program:
             mod[kind.apply] = Function([which, *kind.args], Match(which, kind.clauses), result)
 
 
-class _Converter(ExprMutator):
+class _Converter(PostOrderMutator):
     """The expressions of one function; `known` says what some variables become."""
 
     def __init__(self, program: _Program, known: Mapping[RelayExpr, Any]) -> None:

@@ -11,7 +11,7 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 
 from .. import op
 from ..expr import Call, as_expr
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import find_row, settings_of
 from .base import expression_pass
 from .simplify import FoldConstant
@@ -51,7 +51,7 @@ _STATIC: Mapping[str, Callable[[Operands, Settings], Any]] = {
 }
 
 
-class _Static(ExprMutator):
+class _Static(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         new = super().visit_call(call)
         assert isinstance(new, Call)

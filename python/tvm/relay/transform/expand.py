@@ -8,7 +8,7 @@ from tvm.ir.transform import Pass
 
 from .. import op
 from ..expr import Call, Function, Tuple, Var
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.annotation import stop_fusion
 from ..op.registry import settings_of
 from .base import expression_pass
@@ -16,7 +16,7 @@ from .base import expression_pass
 __all__ = ["EtaExpand", "SplitArgs"]
 
 
-class _Eta(ExprMutator):
+class _Eta(PostOrderMutator):
     def __init__(self, mod: IRModule, constructors: bool, global_vars: bool) -> None:
         super().__init__()
         self._mod = mod
@@ -78,7 +78,7 @@ def _tensors(value: RelayExpr) -> int:
     return 1 if isinstance(type_, TensorType) else len(type_.fields)
 
 
-class _Split(ExprMutator):
+class _Split(PostOrderMutator):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most

@@ -14,7 +14,7 @@ from tvm.relax.op.quantization import integer_limits
 
 from .. import op
 from ..expr import Call, Constant, Tuple, TupleGetItem, const
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.op import IntegerForm, integer_forms, register_fake_quantization_to_integer
 from ..op.registry import make, settings_of
 from .base import expression_pass
@@ -274,7 +274,7 @@ def _name_of(expr: RelayExpr) -> str:
     return str(expr.op.name) if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
 
 
-class _ToIntegers(ExprMutator):
+class _ToIntegers(PostOrderMutator):
     def __init__(self, rules: dict[str, IntegerForm], hard_fail: bool) -> None:
         super().__init__()
         self._rules = rules

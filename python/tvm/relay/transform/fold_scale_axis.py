@@ -14,7 +14,7 @@ from tvm.ir.transform import Pass, Sequential
 
 from .. import op
 from ..expr import Call, Constant, Function
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op import elementwise as ew
 from ..op.registry import settings_of
 from .base import expression_pass
@@ -215,7 +215,7 @@ class _Scaled:
     axes: tuple[int, ...]
 
 
-class _Forward(ExprMutator):
+class _Forward(PostOrderMutator):
     """Moves scales to the weights of what comes behind."""
 
     def __init__(self, rooms: Mapping[RelayExpr, _Room]) -> None:
@@ -329,7 +329,7 @@ def _sum_room(call: Call, room_of: Callable[[RelayExpr], _Room | None]) -> _Room
     return None
 
 
-class _Backward(ExprMutator):
+class _Backward(PostOrderMutator):
     """Moves scales to the weights of what comes before."""
 
     def __init__(self, rooms: Mapping[RelayExpr, _Room]) -> None:

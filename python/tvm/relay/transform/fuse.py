@@ -15,7 +15,7 @@ from tvm.ir.transform import Pass, PassContext
 from tvm.relax.transform.grouping import largest_group
 
 from ..expr import Call, Constant, Function, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprMutator, ExprVisitor, post_order_visit
+from ..expr_functor import PostOrderMutator, PostOrderVisitor, post_order_visit
 from ..ty import is_dynamic
 from .base import expression_pass
 from .infer_type import InferType
@@ -75,7 +75,7 @@ class _Group:
         return group
 
 
-class _Graph(ExprVisitor):
+class _Graph(PostOrderVisitor):
     """The values of a function, operands before their users."""
 
     def __init__(self, func: Function) -> None:
@@ -151,7 +151,7 @@ def _same_shape(a: RelayExpr, b: RelayExpr) -> bool:
     return structural_equal(types[0].shape, types[1].shape)
 
 
-class _Parts(ExprVisitor):
+class _Parts(PostOrderVisitor):
     """The direct parts of an expression that is no operator."""
 
     def __init__(self, report: Callable[[RelayExpr], None]) -> None:
@@ -263,7 +263,7 @@ class _Fuser:
                 target.pattern = max(target.pattern, _HEAVY)
 
 
-class _Writer(ExprMutator):
+class _Writer(PostOrderMutator):
     """Writes each group as a function and its call."""
 
     def __init__(self, nodes: dict[RelayExpr, _Node]) -> None:

@@ -13,7 +13,7 @@ from ..analysis.infer import infer_function, infer_module
 from ..analysis.variables import free_vars
 from ..binding import bind
 from ..expr import Call, Function, If, Let, Tuple, TupleGetItem, Var, const
-from ..expr_functor import ExprMutator, computed_first
+from ..expr_functor import PostOrderMutator, computed_first
 from ..op import cumsum, ones, reshape, reverse, zeros
 from ..op import elementwise as ew
 from ..op import sum as sum_of
@@ -83,7 +83,7 @@ def _partial(name: str, result: Path, operand: Path, count: int) -> str:
     return full
 
 
-class _Inlined(ExprMutator):
+class _Inlined(PostOrderMutator):
     """Lets and calls of functions written out where their values are used."""
 
     def __init__(self, mod: IRModule | None) -> None:

@@ -12,7 +12,7 @@ from tvm.ir.transform import Pass, PassContext, module_pass
 
 from .. import op
 from ..expr import Call, Tuple, TupleGetItem
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import find_row, settings_of
 from .base import expression_pass
 from .layout_rules import Laid, infer_layouts, letters_of, plain_letters
@@ -40,7 +40,7 @@ class _PlacedTuple:
 Alter = Callable[[Call, Sequence[RelayExpr]], RelayExpr | None]
 
 
-class LayoutRewriter(ExprMutator):
+class LayoutRewriter(PostOrderMutator):
     """Calls as `alter` makes them, and what is behind them in the layouts that they give, as far as
     operators allow it."""
 

@@ -7,7 +7,7 @@ from tvm.ir.transform import Pass
 
 from ..adt import Match
 from ..expr import Call, Function, If, Let
-from ..expr_functor import ExprMutator, computed_first
+from ..expr_functor import PostOrderMutator, computed_first
 from .base import expression_pass
 from .regions import Regions, compiler_of, mark_of
 
@@ -99,7 +99,7 @@ class _Merged:
         return first is not None and second is not None and first.same_as(second)
 
 
-class _Unmarking(ExprMutator):
+class _Unmarking(PostOrderMutator):
     """Drops the marks between expressions of one region."""
 
     def __init__(self, merged: _Merged) -> None:

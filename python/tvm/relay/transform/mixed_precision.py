@@ -12,7 +12,7 @@ from tvm.ir.transform import Pass, PassContext
 
 from .. import op
 from ..expr import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import OpPattern, find_row, settings_of
 from .base import expression_pass
 
@@ -79,7 +79,7 @@ def _default_of(call: Call, low: str) -> Sequence[Any] | None:
     return [MIXED_PRECISION_FOLLOW, low, low]
 
 
-class _Converter(ExprMutator):
+class _Converter(PostOrderMutator):
     """Rebuilds a program; `_types` has the types of what is new."""
 
     def __init__(self, low: str, missing_op_mode: int) -> None:

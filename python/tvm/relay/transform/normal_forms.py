@@ -22,13 +22,13 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import ExprMutator, computed_first
+from ..expr_functor import PostOrderMutator, computed_first
 from .base import expression_pass
 
 __all__ = ["ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"]
 
 
-class _Straight(ExprMutator):
+class _Straight(PostOrderMutator):
     """Lets written out where their variables are used."""
 
     def visit_let(self, let: Let) -> RelayExpr:
@@ -129,7 +129,7 @@ def _users_first(root: RelayExpr) -> Iterator[RelayExpr]:
     return reversed(order)
 
 
-class _Binder(ExprMutator):
+class _Binder(PostOrderMutator):
     """Gives names to the expressions that `is_named` says, where they are computed."""
 
     def __init__(self, root: RelayExpr, is_named: Callable[[RelayExpr, _Blocks], bool]) -> None:

@@ -26,7 +26,7 @@ from ..expr import (
     set_checked_type,
     set_virtual_device,
 )
-from ..expr_functor import ExprMutator, ExprVisitor, rebuilt
+from ..expr_functor import PostOrderMutator, PostOrderVisitor, rebuilt
 from ..op.annotation import on_device
 from .base import relay_functions
 from .device_domains import Domain, domain_of_type
@@ -50,7 +50,7 @@ def _both(mark: RelayExpr) -> RelayExpr:
     return rebuilt(mark, Call(placed.op, placed.args, placed.attrs, mark.type_args))
 
 
-class _Marks(ExprMutator):
+class _Marks(PostOrderMutator):
     """Says what marks mean for what is around them.
 
     A bound variable lives where its value was said to be, a function gives its result where its
@@ -137,7 +137,7 @@ class _Marks(ExprMutator):
         return rebuilt(match, Match(data, clauses, match.complete))
 
 
-class _Analysis(ExprVisitor):
+class _Analysis(PostOrderVisitor):
     """Domains of the values of a module, joined where a program says that they are one.
 
     Attributes
@@ -316,7 +316,7 @@ def _device_text(device: VirtualDevice) -> str:
     return text + (f" in memory '{device.memory_scope}'" if device.memory_scope else "")
 
 
-class _Planned(ExprMutator):
+class _Planned(PostOrderMutator):
     """The program with each value on its device.
 
     What is elsewhere than the expression around it is in a mark that says so, and what is used

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from tvm.ir import Op, RelayExpr
 
 from ..expr import Call, Tuple
-from ..expr_functor import ExprMutator, post_order_visit
+from ..expr_functor import PostOrderMutator, post_order_visit
 from ..op import cast
 from ..op.registry import row_of
 
 __all__ = ["recast"]
 
 
-class _Recaster(ExprMutator):
+class _Recaster(PostOrderMutator):
     def __init__(self, layers: Sequence[Call], dtype: str, out_dtype: str) -> None:
         super().__init__()
         self._layers = set(layers)

@@ -22,7 +22,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import ExprMutator, operands, post_order_visit
+from ..expr_functor import PostOrderMutator, operands, post_order_visit
 from ..op.annotation import compiler_begin, compiler_end
 from ..op.registry import settings_of
 from .base import expression_pass, relay_functions
@@ -41,7 +41,7 @@ def compiler_of(mark: RelayExpr) -> str:
     return str(settings_of(mark)["compiler"])
 
 
-class _Annotator(ExprMutator):
+class _Annotator(PostOrderMutator):
     """Marks around everything that is computed, each use with its own; functions are taken or left
     as a whole. What was marked for a compiler stays its."""
 
@@ -237,7 +237,7 @@ class Regions:
             self._parent[first] = second
 
 
-class _Inside(ExprMutator):
+class _Inside(PostOrderMutator):
     """The body of a region's function, with a parameter for each value that comes in."""
 
     def __init__(self, bind_constants: bool) -> None:
@@ -277,7 +277,7 @@ class _Inside(ExprMutator):
         return self.visit(call.args[0]) if mark else super().visit_call(call)
 
 
-class _Cutter(ExprMutator):
+class _Cutter(PostOrderMutator):
     """Calls of new functions in the place of regions."""
 
     def __init__(self, regions: Regions, mod: IRModule, prefix: str, name: str,

@@ -12,14 +12,14 @@ from tvm.ir.transform import Pass
 
 from ..binding import bind
 from ..expr import Call, Constant, Function
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op.registry import make, settings_of
 from .base import expression_pass
 
 __all__ = ["DefuseOps", "FoldExplicitPadding", "Legalize"]
 
 
-class _Legalizer(ExprMutator):
+class _Legalizer(PostOrderMutator):
     def __init__(self, attr: str) -> None:
         super().__init__()
         self._attr = attr
@@ -74,7 +74,7 @@ def _neutral(call: Call, dtype: str) -> float | None:
     return float(np.finfo(dtype).min if dtype.startswith("float") else np.iinfo(dtype).min)
 
 
-class _PadFolder(ExprMutator):
+class _PadFolder(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         new = super().visit_call(call)
         assert isinstance(new, Call)
@@ -115,7 +115,7 @@ def FoldExplicitPadding() -> Pass:
     return expression_pass(lambda f, mod: _PadFolder().visit(f), 0, "FoldExplicitPadding")
 
 
-class _Defuser(ExprMutator):
+class _Defuser(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         new = super().visit_call(call)
         assert isinstance(new, Call)

@@ -26,7 +26,7 @@ from ..expr import (
     TupleGetItem,
     const,
 )
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op import elementwise as ew
 from ..op.registry import find_row, settings_of
 from ..ty import is_dynamic
@@ -104,7 +104,7 @@ _INFERENCE: Mapping[str, Any] = {
 }
 
 
-class _Inference(ExprMutator):
+class _Inference(PostOrderMutator):
     def visit_tuple_getitem(self, item: TupleGetItem) -> RelayExpr:
         call = item.tuple_value
         if isinstance(call, Call) and isinstance(call.op, Op) and item.index == 0:
@@ -128,7 +128,7 @@ def SimplifyInference() -> Pass:
     return expression_pass(lambda f, mod: _Inference().visit(f), 0, "SimplifyInference")
 
 
-class _Canonical(ExprMutator):
+class _Canonical(PostOrderMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         if isinstance(call.op, Op) and str(call.op.name) == "nn.bias_add":
             data, bias = (self.visit(a) for a in call.args)
@@ -142,7 +142,7 @@ def CanonicalizeOps() -> Pass:
     return expression_pass(lambda f, mod: _Canonical().visit(f), 3, "CanonicalizeOps")
 
 
-class _Fast(ExprMutator):
+class _Fast(PostOrderMutator):
     _NAMES: Mapping[str, Any] = {
         "exp": ew.fast_exp, "tanh": ew.fast_tanh, "erf": ew.fast_erf,
     }  # fmt: skip
@@ -175,7 +175,7 @@ def _unmarked(expr: RelayExpr) -> RelayExpr:
     return expr
 
 
-class _Fold(ExprMutator):
+class _Fold(PostOrderMutator):
     """Values of calls whose operands are constants."""
 
     def __init__(self, fold_qnn: bool) -> None:

@@ -14,7 +14,7 @@ from tvm.relax.op.quantization import integer_limits
 
 from .. import op
 from ..expr import Call, Constant, const, exact_const
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op import elementwise as ew
 from ..op.registry import settings_of
 from ..ty import is_dynamic
@@ -23,7 +23,7 @@ from .base import expression_pass
 __all__ = ["Simplifier", "SimplifyExpr", "filling", "identity"]
 
 
-class Simplifier(ExprMutator):
+class Simplifier(PostOrderMutator):
     """Operands first; each call is rewritten until no rule fits.
 
     Parameters

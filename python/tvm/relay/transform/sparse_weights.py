@@ -14,7 +14,7 @@ from tvm.ir.transform import Pass
 from ..analysis.sparse_weights import weight_rows
 from ..analysis.variables import free_vars
 from ..expr import Call, Constant, Function, Var, exact_const, var
-from ..expr_functor import ExprMutator
+from ..expr_functor import PostOrderMutator
 from ..op import nn
 from ..op.registry import settings_of
 from .base import expression_pass
@@ -30,7 +30,7 @@ def _name_of(expr: RelayExpr) -> str:
     return str(expr.name_hint) if isinstance(expr, Var) else ""
 
 
-class _Sparse(ExprMutator):
+class _Sparse(PostOrderMutator):
     """A function whose weights of some names are three parameters each."""
 
     def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
@@ -150,7 +150,7 @@ def Conv2dToSparse(
     )
 
 
-class _ConstantSparse(ExprMutator):
+class _ConstantSparse(PostOrderMutator):
     def __init__(self, layout: str, size: int, block: tuple[int, int], least: float) -> None:
         super().__init__()
         self._layout, self._size = layout, size

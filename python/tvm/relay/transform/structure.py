@@ -24,7 +24,7 @@ from ..expr import (
     TupleGetItem,
     Var,
 )
-from ..expr_functor import ExprMutator, ExprVisitor, post_order_visit
+from ..expr_functor import PostOrderMutator, PostOrderVisitor, post_order_visit
 from ..op.registry import settings_of
 from .base import expression_pass, relay_functions
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-class _Share(ExprMutator):
+class _Share(PostOrderMutator):
     def __init__(self, fskip: Callable[[RelayExpr], bool] | None) -> None:
         super().__init__()
         self._fskip = fskip
@@ -83,7 +83,7 @@ def EliminateCommonSubexpr(fskip: Callable[[RelayExpr], bool] | None = None) -> 
     return expression_pass(lambda f, mod: _Share(fskip).visit(f), 3, "EliminateCommonSubexpr")
 
 
-class _Uses(ExprVisitor):
+class _Uses(PostOrderVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.count: dict[Var, int] = {}
@@ -128,7 +128,7 @@ def _pure(expr: RelayExpr, mod: IRModule) -> bool:
     return not found
 
 
-class _Dead(ExprMutator):
+class _Dead(PostOrderMutator):
     def __init__(self, mod: IRModule, inline_once: bool, ignore_impurity: bool) -> None:
         super().__init__()
         self._mod = mod
@@ -221,7 +221,7 @@ def _is_inlined(func: Any) -> bool:
             and bool(int(func.attrs.get("Inline", 0) or 0)))  # fmt: skip
 
 
-class _InlineCalls(ExprMutator):
+class _InlineCalls(PostOrderMutator):
     def __init__(self, mod: IRModule, active: tuple[str, ...]) -> None:
         super().__init__()
         self._mod = mod
@@ -307,7 +307,7 @@ def _taking(captured: Sequence[Var], new: Function, old: Function) -> Function:
     return Function(params, body, type_, attrs={"Closure": 1})
 
 
-class _Lift(ExprMutator):
+class _Lift(PostOrderMutator):
     def __init__(self, mod: IRModule, name: str) -> None:
         super().__init__()
         self._mod, self._name = mod, name
