@@ -369,7 +369,7 @@ class VirtualMachine:
     def _check(self, name: str) -> None:
         known = self._executable.function_names
         if name not in known:
-            raise KeyError(
+            raise AttributeError(
                 f"VirtualMachine: no function '{name}'; the executable has {', '.join(known)}"
             )
 

@@ -122,6 +122,28 @@ def test_view_needs_enough_memory():
         array.view((7,))
 
 
+def test_a_view_may_begin_inside_of_the_array():
+    array = tvm.nd.array(np.arange(6, dtype="float32"))
+    part = array._create_view((2, 2), relative_byte_offset=8)
+    assert part.numpy().tolist() == [[2, 3], [4, 5]]
+    assert part._create_view((1,), relative_byte_offset=4).numpy().tolist() == [3]
+    with pytest.raises(ValueError, match="needs"):
+        array._create_view((2,), relative_byte_offset=20)
+    with pytest.raises(ValueError, match="begins at byte 0 or later, got -4"):
+        array._create_view((1,), relative_byte_offset=-4)
+
+
+def test_the_text_of_an_array_is_numpys():
+    array = tvm.nd.array(np.arange(3, dtype="float32"))
+    assert str(array) == "[0. 1. 2.]" and repr(array).startswith("NDArray(float32, shape=(3,)")
+
+
+def test_processors_have_no_facts_of_blocks_of_threads():
+    device = tvm.cpu()
+    facts = (device.max_thread_dimensions, device.l2_cache_size_bytes, device.driver_version)
+    assert facts == (None, None, None)
+
+
 def test_missing_device_and_unknown_kind_are_named():
     with pytest.raises(RuntimeError, match=r"device metal\(0\) is not available"):
         tvm.nd.empty((2,), device=tvm.metal())

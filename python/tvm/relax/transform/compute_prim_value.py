@@ -26,6 +26,8 @@ class _Computer(PyExprMutator):
         func = tir.PrimFunc(inputs, body, PrimType(str(value.dtype)))
         # It is called where the program runs, whatever device its kernels are for.
         func = func.with_attr("tir.is_host_func", True)
+        # Variables belong to one function each.
+        func = tir.stmt_functor.renew_defs(func)
         return self.builder_.add_func(func, "compute_symbolic_expr")
 
 
