@@ -9,6 +9,7 @@ import tvm
 from tvm import relax, tir
 from tvm.ir import assert_structural_equal
 from tvm.relax import transform
+from tvm.relax.dpl import is_op, wildcard
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -110,6 +111,31 @@ def test_every_function_gets_a_symbol_and_kernels_the_prefix() -> None:
     assert symbols(after) == {"net_kernel": "net_kernel", "main": "main"}
     call = after["main"].body.blocks[0].bindings[0].value
     assert call.args[0].name_hint == "net_kernel"
+
+
+def test_patterns_are_looked_for_in_named_functions() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def first(x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                y = R.nn.relu(x)
+                R.output(y)
+            return y
+
+        @R.function
+        def second(x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                y = R.nn.relu(x)
+                R.output(y)
+            return y
+
+    patterns = [("own.relu", is_op("relax.nn.relu")(wildcard()))]
+    after = transform.FuseOpsByPattern(patterns, entry_functions=["second"])(Module)
+    assert_structural_equal(after["first"], Module["first"])
+    assert "R.nn.relu" not in after["second"].script() and len(after.functions) == 3
+    with pytest.raises(KeyError, match="third"):
+        transform.FuseOpsByPattern(patterns, entry_functions=["third"])(Module)
 
 
 class TestSharedTransform:

@@ -162,7 +162,7 @@ def _shape(info: StructInfo) -> list[tir.PrimExpr]:
     return list(info.shape.values)
 
 
-@graph_pass("relax.AlterOpImpl")
+@graph_pass("AlterOpImpl")
 def AlterOpImpl(
     mod: IRModule,
     op_impl_map: Mapping[str, PrimFunc],

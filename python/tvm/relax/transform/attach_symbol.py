@@ -32,7 +32,7 @@ def with_symbols(mod: IRModule) -> IRModule:
     return mod.with_functions(functions)
 
 
-@graph_pass("relax.AttachGlobalSymbol")
+@graph_pass("AttachGlobalSymbol")
 def AttachGlobalSymbol(mod: IRModule) -> IRModule:
     """The module with every function exported by its name: its ``global_symbol`` is that.
 

@@ -30,7 +30,7 @@ def _name_of(key: str | Var, func: Function) -> str:
     return str(key.name_hint)
 
 
-@graph_pass("relax.BindParams")
+@graph_pass("BindParams")
 def BindParams(
     mod: IRModule, func_name: str, params: Mapping[str | Var, NDArray | np.ndarray]
 ) -> IRModule:

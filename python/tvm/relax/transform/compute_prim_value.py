@@ -31,7 +31,7 @@ class _Computer(PyExprMutator):
         return self.builder_.add_func(func, "compute_symbolic_expr")
 
 
-@graph_pass("relax.ComputePrimValue")
+@graph_pass("ComputePrimValue")
 def ComputePrimValue(mod: IRModule) -> IRModule:
     """The module with expressions of symbolic extents, as values, computed by functions.
 

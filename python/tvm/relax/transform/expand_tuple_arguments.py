@@ -76,7 +76,7 @@ class _Caller(PyExprMutator):
             self._flatten(part, field, out)
 
 
-@graph_pass("relax.ExpandTupleArguments")
+@graph_pass("ExpandTupleArguments")
 def ExpandTupleArguments(mod: IRModule) -> IRModule:
     """The module with private functions that take the fields of tuples instead of the tuples.
 

@@ -120,7 +120,7 @@ def _evaluate(mod: IRModule, bindings: list, outputs: list[Var]) -> list[Constan
     return [Constant(array) for array in machine["main"]()]
 
 
-@graph_pass("relax.FoldConstant")
+@graph_pass("FoldConstant")
 def FoldConstant(mod: IRModule) -> IRModule:
     """The module with values that depend on constants only replaced by constants.
 

@@ -69,7 +69,7 @@ def _inline_functions(func: Function, function_map: Mapping[str | GlobalVar, Fun
     return _Inliner(given, inlined).visit_expr(func)
 
 
-@graph_pass("relax.InlinePrivateFunctions")
+@graph_pass("InlinePrivateFunctions")
 def InlinePrivateFunctions(mod: IRModule) -> IRModule:
     """The module with the body of each private graph function in the place of its calls.
 

@@ -87,7 +87,7 @@ class _Killer(PyExprMutator):
         return SeqExpr(blocks, op.body)
 
 
-@graph_pass("relax.KillAfterLastUse")
+@graph_pass("KillAfterLastUse")
 def KillAfterLastUse(mod: IRModule) -> IRModule:
     """The module with objects let go of right after the last binding that reads them.
 

@@ -213,7 +213,7 @@ class _Lifted(PyExprMutator):
         return self.visit_var_(op)
 
 
-@graph_pass("relax.LiftTransformParams")
+@graph_pass("LiftTransformParams")
 def LiftTransformParams(
     mod: IRModule, shared_transform: bool | str | Sequence[str] = False
 ) -> IRModule:

@@ -47,7 +47,7 @@ def _fresh(name: str, taken: set[str]) -> str:
     return new
 
 
-@graph_pass("relax.NormalizeGlobalVar")
+@graph_pass("NormalizeGlobalVar")
 def NormalizeGlobalVar(mod: IRModule) -> IRModule:
     """The module with every public function under its ``global_symbol``.
 

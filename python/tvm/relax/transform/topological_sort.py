@@ -99,7 +99,7 @@ def _check(order: str = "depth-first", direction: str = "from-inputs") -> None:
             )
 
 
-@graph_pass("relax.TopologicalSort", check=_check)
+@graph_pass("TopologicalSort", check=_check)
 def TopologicalSort(
     mod: IRModule, order: str = "depth-first", direction: str = "from-inputs"
 ) -> IRModule:
