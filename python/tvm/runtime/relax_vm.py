@@ -95,6 +95,13 @@ class Executable:
         """The steps of functions that are programs, a line each."""
         return str(_runtime("ProgramText")(self.mod))
 
+    def as_python(self) -> str:
+        """Python that builds the functions that are programs with an `ExecBuilder`.
+
+        Literals are called by their numbers, so the builder must have them.
+        """
+        return str(_runtime("ProgramPython")(self.mod))
+
     def stats(self) -> str:
         """What the executable consists of, a line each."""
         return str(_runtime("Statistics")(self.mod))

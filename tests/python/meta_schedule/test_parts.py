@@ -291,7 +291,8 @@ def test_mutators_may_take_a_random_state() -> None:
     sch.sample_perfect_tile(sch.get_loops(sch.get_block("C"))[0], 2)
     assert Forgetting().apply(sch.trace).decisions == {} and len(sch.trace.decisions) == 1
     assert Forgetting().apply(sch.trace, 7) is not None
-    assert Plain().apply(sch.trace) is sch.trace
+    trace = sch.trace
+    assert Plain().apply(trace) is trace
 
 
 def test_dummies_say_that_all_went_well() -> None:
