@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 
 import ml_dtypes
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import tvm
+from testing_cuda_driver import build_driver, driver_environment
 
 DTYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bool"]
 
@@ -142,6 +145,21 @@ def test_processors_have_no_facts_of_blocks_of_threads():
     device = tvm.cpu()
     facts = (device.max_thread_dimensions, device.l2_cache_size_bytes, device.driver_version)
     assert facts == (None, None, None)
+
+
+def test_facts_of_a_gpu_come_from_its_driver(tmp_path):
+    facts = (
+        "import tvm; d = tvm.cuda(); "
+        "print(d.max_thread_dimensions, d.l2_cache_size_bytes, d.api_version, d.driver_version)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", facts],
+        env=driver_environment(build_driver(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == f"[1024, 1024, 64] {40 << 20} 13020 13020"
 
 
 def test_missing_device_and_unknown_kind_are_named():
