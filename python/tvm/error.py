@@ -19,6 +19,10 @@ __all__ = [
     "KeyError",
     "MemoryError",
     "NotImplementedError",
+    "OpAttributeInvalid",
+    "OpAttributeRequired",
+    "OpAttributeUnImplemented",
+    "OpError",
     "OpNotImplemented",
     "RPCError",
     "RPCSessionTimeoutError",
@@ -108,8 +112,28 @@ class NotImplementedError(TVMError, builtins.NotImplementedError):
 
 
 @register_error
-class OpNotImplemented(NotImplementedError):
+class OpError(TVMError):
+    """Base of errors about operators that importers read."""
+
+
+@register_error
+class OpNotImplemented(OpError, NotImplementedError):
     """An operator no importer or backend knows."""
+
+
+@register_error
+class OpAttributeRequired(OpError, AttributeError):
+    """An attribute that an operator must have is missing."""
+
+
+@register_error
+class OpAttributeInvalid(OpError, AttributeError):
+    """The value of an operator's attribute is not one that it may have."""
+
+
+@register_error
+class OpAttributeUnImplemented(OpError, NotImplementedError):
+    """The value of an operator's attribute is one that no importer or backend knows."""
 
 
 @register_error

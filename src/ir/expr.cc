@@ -156,7 +156,12 @@ TVM_REGISTER_REPR(IntImmNode, [](const IntImmNode* node, ReprPrinter* p) {
 
 TVM_REGISTER_REPR(FloatImmNode, [](const FloatImmNode* node, ReprPrinter* p) {
   p->stream << "T." << node->dtype << '(';
-  p->Print(Any(node->value));
+  if (std::isfinite(node->value)) {
+    p->Print(Any(node->value));
+  } else {
+    // As programs have them: names such as inf mean nothing in a text.
+    p->stream << '"' << (std::isnan(node->value) ? "nan" : node->value > 0 ? "inf" : "-inf") << '"';
+  }
   p->stream << ')';
 });
 

@@ -238,8 +238,10 @@ TVM_REGISTER_GLOBAL("runtime.NDArrayCopyFrom").set_body_typed([](NDArray array, 
 });
 
 TVM_REGISTER_GLOBAL("runtime.NDArrayCreateView")
-    .set_body_typed([](NDArray array, Array<int64_t> shape, DataType dtype) {
-      return array.CreateView({shape.begin(), shape.end()}, dtype);
+    .set_body_typed([](NDArray array, Array<int64_t> shape, DataType dtype, int64_t offset) {
+      TVM_CHECK(offset >= 0, ValueError)
+          << "NDArray: a view begins at byte 0 or later, got " << offset;
+      return array.CreateView({shape.begin(), shape.end()}, dtype, static_cast<size_t>(offset));
     });
 
 // (array, shape or None, type or None, bytes from its beginning or None). Without a shape, the last

@@ -23,6 +23,9 @@ enum class DeviceAttrKind : int {
   kMaxClockRate = 6,
   kMultiProcessorCount = 7,
   kTotalGlobalMemory = 8,
+  kMaxThreadDimensions = 9,
+  kL2CacheSizeBytes = 10,
+  kApiVersion = 11,
 };
 
 using StreamHandle = void*;

@@ -347,9 +347,13 @@ class BlockBuilder:
 
         Raises
         ------
-        ValueError : the parameters are given twice or not at all.
+        ValueError : the parameters are given twice or not at all, or the function has ended.
         """
         scope = self._current("emit_func_output")
+        if scope.gvar is not None:
+            raise error.ValueError(
+                f"BlockBuilder.emit_func_output: '{scope.name}' has its result already"
+            )
         if isinstance(params, Var):
             params = [params]
         if params is not None:
@@ -462,6 +466,11 @@ class BlockBuilder:
     def end_block(self) -> BindingBlock:
         """The innermost open block, which this closes."""
         return self._open.pop().finish()
+
+    # What TVM calls them, and mutators of users do.
+    _begin_binding_block = begin_binding_block
+    _begin_dataflow_block = begin_dataflow_block
+    _end_block = end_block
 
     def current_block_is_dataflow(self) -> bool:
         """Whether the innermost open block is a dataflow block."""
@@ -673,7 +682,7 @@ class BlockBuilder:
             blocks.append(rest)
         if not changed and body.same_as(expr.body) and not len(rest.bindings):
             return expr
-        return _sequence(_merged(blocks), body)
+        return _sequence(merged_blocks(blocks), body)
 
     def _normal_block(self, block: BindingBlock) -> list[BindingBlock]:
         """The blocks that a block becomes: a sequence that is bound to a variable is spliced in."""
@@ -740,7 +749,7 @@ def _sequence(blocks: Sequence[BindingBlock], body: RelayExpr) -> SeqExpr:
     return SeqExpr(blocks, body)
 
 
-def _merged(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
+def merged_blocks(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
     """Blocks of one kind that follow each other as one."""
     result: list[BindingBlock] = []
     for block in blocks:

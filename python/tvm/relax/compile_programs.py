@@ -30,7 +30,8 @@ from .op import has_op, op_spec
 from .program_codegen import write_programs
 from .rewriter import FunctionRewriter, graph_functions, uses_of
 from .struct_info import TensorStructInfo, TupleStructInfo
-from .transform import AttachGlobalSymbol, LambdaLift
+from .transform import LambdaLift
+from .transform.attach_symbol import with_symbols
 from .transform.legalize_ops.common import is_computed, registered
 from .transform.legalize_ops.legalize import compact_kernels
 
@@ -164,7 +165,7 @@ def compile_programs(mod: IRModule, target: Target) -> Executable:
             "call kernels one after the other; others, and those of open sizes, are compiled "
             "for processors"
         )
-    mod = AttachGlobalSymbol()(_legal(mod))
+    mod = with_symbols(_legal(mod))
     builder = ExecBuilder()
     kernels = {g: f for g, f in mod.functions.items() if isinstance(f, tir.PrimFunc)}
     kernels.update(write_programs(mod, builder))

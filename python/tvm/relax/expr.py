@@ -431,6 +431,21 @@ class Function(BaseFunc):
         """
         return tvm.get_global_func("relax.FunctionBindSymbolicVars")(self, dict(binding_map))
 
+    def inline_functions(self, function_map: Mapping[str | GlobalVar, Function]) -> Function:
+        """The function with the bodies of others in the place of calls of them.
+
+        Parameters
+        ----------
+        function_map : by name or GlobalVar, what is called. Calls in what is inlined are inlined
+            as well.
+
+        Raises
+        ------
+        TypeError : one is no graph function.
+        ValueError : one is given twice, or they call each other in a circle.
+        """
+        return tvm.get_global_func("relax.FunctionInlineFunctions")(self, dict(function_map))
+
 
 def rearranged(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> NDArray:
     """The array, of the same type, that a function makes of it which only moves elements.

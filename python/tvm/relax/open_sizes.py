@@ -177,6 +177,10 @@ class OpenExecutable(Executable):
         """The steps of the program that an exported library has, a line each."""
         return self._compile_open().as_text()
 
+    def as_python(self) -> str:
+        """Python that builds the program that an exported library has."""
+        return self._compile_open().as_python()
+
     def stats(self) -> str:
         """What an exported library consists of, a line each."""
         return self._compile_open().stats()

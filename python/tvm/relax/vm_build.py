@@ -27,8 +27,9 @@ from .expr import Function
 from .open_kernels import with_open_kernels
 from .open_sizes import OpenExecutable, has_open_sizes
 from .pipeline import get_pipeline
-from .transform import AttachGlobalSymbol, BindParams, OptimizeForInference
+from .transform import BindParams, OptimizeForInference
 from .transform.attach_extern import EXTERN_MODULES
+from .transform.attach_symbol import with_symbols
 
 __all__ = ["build", "compile", "lower_kernels"]
 
@@ -94,7 +95,7 @@ def build(
 def _fused(mod: IRModule) -> IRModule:
     """A list of kernels of fixed sizes as the groups that become one kernel each."""
     mod = OptimizeForInference()(lower_dps_packed(in_dataflow_blocks(mod)))
-    return AttachGlobalSymbol()(mod)
+    return with_symbols(mod)
 
 
 def lower_kernels(

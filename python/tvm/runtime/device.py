@@ -148,6 +148,27 @@ class Device:
         """Bytes of memory."""
         return _ffi_api.GetDeviceAttr(self, 8)
 
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """Threads that one block may have along x, y and z; None for devices without blocks."""
+        extents = _ffi_api.GetDeviceAttr(self, 9)
+        return None if extents is None else [int(extent) for extent in extents]
+
+    @property
+    def l2_cache_size_bytes(self) -> int | None:
+        """Bytes of the second-level cache that all multiprocessors share."""
+        return _ffi_api.GetDeviceAttr(self, 10)
+
+    @property
+    def api_version(self) -> int | None:
+        """Version of the interface to the device, such as 12040 for CUDA 12.4."""
+        return _ffi_api.GetDeviceAttr(self, 11)
+
+    @property
+    def driver_version(self) -> int | None:
+        """Version of the interface that the installed driver has, which is the one spoken."""
+        return self.api_version
+
     def sync(self, stream: int = 0) -> None:
         """Wait until all work queued on a stream (the thread's own if 0) is done."""
         _ffi_api.StreamSync(self, stream)

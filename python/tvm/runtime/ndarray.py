@@ -123,15 +123,22 @@ class NDArray(Object):
         core.ndarray_copy_from(self, values.ctypes.data, values.nbytes)
         return self
 
-    def _create_view(self, shape: Sequence[int], dtype: Any = None) -> NDArray:
+    def _create_view(
+        self, shape: Sequence[int], dtype: Any = None, relative_byte_offset: int = 0
+    ) -> NDArray:
         """The memory under another shape, and perhaps another type, of no more bytes.
+
+        Parameters
+        ----------
+        relative_byte_offset : where the view begins, in bytes from the beginning of this array.
 
         Raises
         ------
-        ValueError : elements do not lie without gaps, or the view needs more bytes.
+        ValueError : elements do not lie without gaps, or the view needs bytes outside of the array.
         """
+        extents = [int(extent) for extent in shape]
         return _ffi_api.NDArrayCreateView(
-            self, [int(extent) for extent in shape], dtype or self.dtype
+            self, extents, dtype or self.dtype, int(relative_byte_offset)
         )
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
@@ -149,7 +156,7 @@ class NDArray(Object):
 
     def view(self, shape: Sequence[int], dtype: str | None = None) -> NDArray:
         """The same memory under another shape or type that needs no more bytes."""
-        return _ffi_api.NDArrayCreateView(self, list(shape), dtype or self.dtype)
+        return self._create_view(shape, dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key is not Ellipsis and key != slice(None):
@@ -184,6 +191,9 @@ class NDArray(Object):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_parts, (self.numpy(), str(self.dtype))
+
+    def __str__(self) -> str:
+        return str(self.numpy())
 
     def __repr__(self) -> str:
         return f"NDArray({self.dtype}, shape={self.shape}, {self.device})\n{self.numpy()!r}"

@@ -95,6 +95,13 @@ class Executable:
         """The steps of functions that are programs, a line each."""
         return str(_runtime("ProgramText")(self.mod))
 
+    def as_python(self) -> str:
+        """Python that builds the functions that are programs with an `ExecBuilder`.
+
+        Literals are called by their numbers, so the builder must have them.
+        """
+        return str(_runtime("ProgramPython")(self.mod))
+
     def stats(self) -> str:
         """What the executable consists of, a line each."""
         return str(_runtime("Statistics")(self.mod))
@@ -369,7 +376,7 @@ class VirtualMachine:
     def _check(self, name: str) -> None:
         known = self._executable.function_names
         if name not in known:
-            raise KeyError(
+            raise AttributeError(
                 f"VirtualMachine: no function '{name}'; the executable has {', '.join(known)}"
             )
 

@@ -33,6 +33,7 @@ __all__ = [
     "compile_ir",
     "compile_object",
     "exported_names",
+    "load_ir",
     "load_object",
     "optimize_ir",
     "runs_here",
@@ -41,6 +42,9 @@ __all__ = [
 # Code generation level of LLVM. Measured on register-tiled convolutions: 1 and 2 give the same
 # speed, 0 none at all.
 _CODEGEN_LEVEL = 2
+
+# LLVM's type of functions with the packed calling convention.
+_PACKED_FUNCTION = "i32 (ptr, i32, ptr)"
 
 
 @dataclass(frozen=True)
@@ -362,18 +366,22 @@ class _CompiledModule:
     ----------
     source : the lowered module and its target; None for a module loaded from machine code.
     data : contents of the one object file that holds all functions, if there is one by now.
+    text : the LLVM IR of a module that was read from it.
     """
 
-    def __init__(self, source: tuple[Any, Target] | None, data: bytes | None) -> None:
+    def __init__(
+        self, source: tuple[Any, Target] | None, data: bytes | None, text: str | None = None
+    ) -> None:
         self._source = source
         self._data = data
+        self._read = text
         # What keeps the code in memory.
         self.tracker: Any = None
 
     @functools.cached_property
     def text(self) -> str | None:
         """The optimised LLVM IR."""
-        return str(_optimized_module(*self._source)) if self._source else None
+        return str(_optimized_module(*self._source)) if self._source else self._read
 
     @property
     def data(self) -> bytes:
@@ -395,14 +403,15 @@ class _CompiledModule:
             raise ValueError(
                 f'Module.get_source: format "{request}" is not one of "ll", "asm" and "s"'
             )
-        if self._source is None or self.text is None:
+        if self.text is None:
             raise ValueError(
                 f'Module.get_source("{request}"): the module was loaded from machine code, which '
                 "keeps no source; ask the module that was built"
             )
         if request == "ll":
             return self.text
-        return _machine_of(self._source[1]).emit_assembly(llvm.parse_assembly(self.text))
+        target = self._source[1] if self._source else Target("llvm")
+        return _machine_of(target).emit_assembly(llvm.parse_assembly(self.text))
 
     def _save(self, path: Path, file_format: str) -> None:
         file_format = file_format or path.suffix.lstrip(".")
@@ -512,6 +521,40 @@ def build(mod: Any, target: Target) -> Module:
         names,
         _CompiledModule((source, target), objects[0] if len(objects) == 1 else None),
     )
+
+
+@tvm._ffi.register_func("runtime.module.loadfile_ll")
+@tvm._ffi.register_func("runtime.module.loadfile_bc")
+def load_ir(path: str, _format: str) -> Module:
+    """LLVM IR of a file, as `Module.save` writes it, as machine code in this process.
+
+    Raises
+    ------
+    ValueError : the file is no LLVM IR, or is for another architecture or system.
+    """
+    try:
+        if path.endswith(".bc"):
+            module = llvm.parse_bitcode(Path(path).read_bytes())
+        else:
+            module = llvm.parse_assembly(Path(path).read_text())
+    except OSError as reason:
+        raise tvm.error.RuntimeError(f'load_module: cannot read "{path}": {reason}') from reason
+    except RuntimeError as reason:
+        raise ValueError(f'load_module: "{path}" is no LLVM IR: {reason}') from reason
+    if module.triple and _platform(module.triple) != _platform(host_triple()):
+        raise ValueError(
+            f'load_module: "{path}" is code for {module.triple}, this machine is {host_triple()}'
+        )
+    # Functions that a host calls take values, their number, and a place for the result.
+    names = sorted(
+        function.name
+        for function in module.functions
+        if not function.is_declaration
+        and function.linkage == llvm.Linkage.external
+        and str(function.global_value_type) == _PACKED_FUNCTION
+    )
+    data = _machine_of(Target("llvm")).emit_object(module)
+    return _loaded([data], names, _CompiledModule(None, data, str(module)))
 
 
 def _loaded(objects: Sequence[bytes], names: Sequence[str], owner: _CompiledModule) -> Module:

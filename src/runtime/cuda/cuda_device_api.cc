@@ -3,6 +3,7 @@
  * \brief Memory, streams and facts of NVIDIA GPUs, and time measured on their own clock.
  */
 #include <tvm/runtime/container/map.h>
+#include <tvm/runtime/container/shape_tuple.h>
 #include <tvm/runtime/device_api.h>
 #include <tvm/runtime/registry.h>
 
@@ -45,6 +46,17 @@ class CUDADeviceAPI final : public DeviceAPI {
         size_t bytes = 0;
         driver.Check(driver.DeviceTotalMem(&bytes, id), "cuDeviceTotalMem");
         return static_cast<int64_t>(bytes);
+      }
+      case DeviceAttrKind::kMaxThreadDimensions:
+        return ShapeTuple({driver.Attribute(id, kAttrMaxBlockDimX),
+                           driver.Attribute(id, kAttrMaxBlockDimY),
+                           driver.Attribute(id, kAttrMaxBlockDimZ)});
+      case DeviceAttrKind::kL2CacheSizeBytes:
+        return driver.Attribute(id, kAttrL2CacheSize);
+      case DeviceAttrKind::kApiVersion: {
+        int version = 0;
+        driver.Check(driver.DriverGetVersion(&version), "cuDriverGetVersion");
+        return version;
       }
       default:
         return Any();

@@ -35,6 +35,9 @@ enum : int {
   kErrorDeinitialized = 4,
 
   kAttrMaxThreadsPerBlock = 1,
+  kAttrMaxBlockDimX = 2,
+  kAttrMaxBlockDimY = 3,
+  kAttrMaxBlockDimZ = 4,
   kAttrMaxSharedMemoryPerBlock = 8,
   kAttrWarpSize = 10,
   kAttrMaxRegistersPerBlock = 12,

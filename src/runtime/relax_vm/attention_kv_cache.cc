@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -25,6 +26,8 @@ class AttentionKVCacheObj final : public Object {
   /*! \brief Shape (room for rows, extents of a row). */
   NDArray data;
   int64_t num_rows = 0;
+  /*! \brief Where a window goes on that is full, see Override. */
+  int64_t window_position = 0;
 
   /*! \brief The rows, in memory that the next Append may leave behind. */
   NDArray View(const std::vector<int64_t>& shape) const {
@@ -41,21 +44,58 @@ class AttentionKVCacheObj final : public Object {
     return View(shape);
   }
   void Append(const NDArray& rows) {
-    TVM_CHECK(
-        rows.ndim() == data.ndim() && rows.dtype() == data.dtype() &&
-            std::equal(rows.Shape().begin() + 1, rows.Shape().end(), data.Shape().begin() + 1),
-        ValueError)
-        << "vm.builtin.attention_kv_cache_append: takes rows as those of the cache, which are "
-        << data.dtype() << " of " << RowElements() << " elements";
+    CheckRows("vm.builtin.attention_kv_cache_append", rows);
     const int64_t needed = num_rows + rows.Shape()[0];
     if (needed > data.Shape()[0]) Grow(needed);
     if (rows.Shape()[0] > 0) Rows(num_rows, rows.Shape()).CopyFrom(rows.tensor());
     num_rows = needed;
   }
+  /*! \brief Put other rows in the place of all that are there. */
+  void Update(const NDArray& rows) {
+    const char* who = "vm.builtin.attention_kv_cache_update";
+    CheckRows(who, rows);
+    TVM_CHECK(rows.Shape()[0] == num_rows, ValueError)
+        << who << ": the cache has " << num_rows << " rows, " << rows.Shape()[0] << " are given";
+    if (num_rows > 0) Rows(0, rows.Shape()).CopyFrom(rows.tensor());
+  }
+  /*!
+   * \brief Append rows to a window, and write over its oldest ones when it is full.
+   * \param window The most rows that the cache holds.
+   * \param sinks The first rows of the window, which stay.
+   */
+  void Override(const char* who, const NDArray& rows, int64_t window, int64_t sinks) {
+    CheckRows(who, rows);
+    const std::vector<int64_t> shape = rows.Shape();
+    TVM_CHECK(sinks >= 0 && shape[0] <= window - sinks, ValueError)
+        << who << ": " << shape[0] << " rows for a window of " << window << ", of which " << sinks
+        << " stay";
+    const int64_t needed = std::min(num_rows + shape[0], window);
+    if (needed > data.Shape()[0]) Grow(needed);
+    const int64_t row_bytes = RowElements() * GetElementBytes(data.dtype());
+    for (int64_t done = 0; done < shape[0];) {
+      if (window_position == window) window_position = sinks;
+      std::vector<int64_t> piece = shape;
+      piece[0] = std::min(shape[0] - done, window - window_position);
+      const NDArray from = rows.CreateView(piece, rows.dtype(), done * row_bytes);
+      Rows(window_position, piece).CopyFrom(from.tensor());
+      done += piece[0];
+      window_position += piece[0];
+    }
+    num_rows = needed;
+  }
+  void Clear() { num_rows = window_position = 0; }
 
   TVM_DECLARE_OBJECT(AttentionKVCacheObj, Object, "relax.vm.AttentionKVCache");
 
  private:
+  void CheckRows(const char* who, const NDArray& rows) const {
+    TVM_CHECK(
+        rows.ndim() == data.ndim() && rows.dtype() == data.dtype() &&
+            std::equal(rows.Shape().begin() + 1, rows.Shape().end(), data.Shape().begin() + 1),
+        ValueError)
+        << who << ": takes rows as those of the cache, which are " << data.dtype() << " of "
+        << RowElements() << " elements";
+  }
   int64_t RowElements() const { return data.NumElements() / std::max<int64_t>(data.Shape()[0], 1); }
   NDArray Rows(int64_t first, const std::vector<int64_t>& shape) const {
     const size_t row_bytes = RowElements() * GetElementBytes(data.dtype());
@@ -151,6 +191,28 @@ std::vector<float> OneRow(const char* who, const NDArray& given) {
   return values;
 }
 
+std::vector<int32_t> Tokens(const char* who, const NDArray& given) {
+  const NDArray array = given.CopyTo(Device{kDLCPU, 0});
+  TVM_CHECK(array.dtype() == DataType::Int(32), ValueError)
+      << who << ": tokens and counts are int32, got " << array.dtype();
+  std::vector<int32_t> values(array.NumElements());
+  array.CopyToBytes(values.data(), array.NumBytes());
+  return values;
+}
+
+/*! \brief Change the logit of each token, in place: (which token of the list, old) -> new. */
+void ChangeLogits(const char* who, NDArray logits, const std::vector<int32_t>& tokens,
+                  const std::function<double(size_t, double)>& change) {
+  std::vector<float> values = OneRow(who, logits);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    TVM_CHECK(tokens[i] >= 0 && tokens[i] < static_cast<int64_t>(values.size()), ValueError)
+        << who << ": token " << tokens[i] << " of " << values.size();
+    float& value = values[tokens[i]];
+    value = static_cast<float>(change(i, value));
+  }
+  logits.CopyFromBytes(values.data(), values.size() * sizeof(float));
+}
+
 /*! \brief Probabilities of logits; a temperature of 0 leaves the largest alone. */
 std::vector<float> Softmax(std::vector<float> logits, double temperature) {
   const float most = *std::max_element(logits.begin(), logits.end());
@@ -195,7 +257,52 @@ TVM_REGISTER_GLOBAL("vm.builtin.attention_kv_cache_array_popn")
     });
 TVM_REGISTER_GLOBAL("vm.builtin.attention_kv_cache_array_clear")
     .set_body_typed([](Array<AttentionKVCache> caches) {
-      for (const AttentionKVCache& cache : caches) cache->num_rows = 0;
+      for (const AttentionKVCache& cache : caches) cache->Clear();
+    });
+TVM_REGISTER_GLOBAL("vm.builtin.attention_kv_cache_update")
+    .set_body_typed([](AttentionKVCache cache, NDArray rows) {
+      cache->Update(rows);
+      return cache;
+    });
+TVM_REGISTER_GLOBAL("vm.builtin.attention_kv_cache_window_override")
+    .set_body_typed([](AttentionKVCache cache, NDArray rows, int64_t window) {
+      cache->Override("vm.builtin.attention_kv_cache_window_override", rows, window, 0);
+      return cache;
+    });
+TVM_REGISTER_GLOBAL("vm.builtin.attention_kv_cache_window_override_with_sinks")
+    .set_body_typed([](AttentionKVCache cache, NDArray rows, int64_t window, int64_t sinks) {
+      const char* who = "vm.builtin.attention_kv_cache_window_override_with_sinks";
+      cache->Override(who, rows, window, sinks);
+      return cache;
+    });
+/*! \brief Make tokens that were there less likely, in place: (logits, tokens, factor). */
+TVM_REGISTER_GLOBAL("vm.builtin.apply_repetition_penalty")
+    .set_body_typed([](NDArray logits, NDArray tokens, double penalty) {
+      const char* who = "vm.builtin.apply_repetition_penalty";
+      ChangeLogits(who, logits, Tokens(who, tokens), [&](size_t, double value) {
+        return value <= 0 ? value * penalty : value / penalty;
+      });
+    });
+/*!
+ * \brief The same by what is taken off: once for each token that was there, and as often as it was:
+ * (logits, tokens, how often, penalty of presence, penalty of frequency).
+ */
+TVM_REGISTER_GLOBAL("vm.builtin.apply_presence_and_frequency_penalty")
+    .set_body_typed([](NDArray logits, NDArray tokens, NDArray counts, double presence,
+                       double frequency) {
+      const char* who = "vm.builtin.apply_presence_and_frequency_penalty";
+      const std::vector<int32_t> known = Tokens(who, tokens), times = Tokens(who, counts);
+      TVM_CHECK(known.size() == times.size(), ValueError)
+          << who << ": " << known.size() << " tokens and " << times.size() << " counts";
+      ChangeLogits(who, logits, known,
+                   [&](size_t i, double value) { return value - times[i] * frequency - presence; });
+    });
+/*! \brief Probabilities in the place of logits: (logits, temperature). */
+TVM_REGISTER_GLOBAL("vm.builtin.apply_softmax_with_temperature")
+    .set_body_typed([](NDArray logits, double temperature) {
+      const char* who = "vm.builtin.apply_softmax_with_temperature";
+      const std::vector<float> values = Softmax(OneRow(who, logits), temperature);
+      logits.CopyFromBytes(values.data(), values.size() * sizeof(float));
     });
 TVM_REGISTER_GLOBAL("vm.builtin.multinomial_from_uniform").set_body_typed(FromUniform);
 /*! \brief (logits, temperature, share of the probability, number in [0, 1)) -> choice. */

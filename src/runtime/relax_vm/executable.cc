@@ -515,6 +515,15 @@ TVM_REGISTER_GLOBAL("runtime.relax_vm.ProgramText").set_body_typed([](Module mod
   }
   return String(text);
 });
+/*! \brief (executable) -> Python that builds its programs. */
+TVM_REGISTER_GLOBAL("runtime.relax_vm.ProgramPython").set_body_typed([](Module module) {
+  const ExecutableNode& executable = *AsExecutable(module);
+  std::string text = "ib = relax.ExecBuilder()\n";
+  for (const Program& program : executable.programs) {
+    text += ProgramPython(program, executable.callees);
+  }
+  return String(text);
+});
 
 }  // namespace relax_vm
 }  // namespace runtime

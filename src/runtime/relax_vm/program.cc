@@ -99,7 +99,50 @@ std::string StepText(const Step& step, const std::vector<std::string>& callees) 
   return text + " dst: " + reg;
 }
 
+std::string ArgumentPython(const Argument& arg, const std::vector<std::string>& callees) {
+  const std::string value = std::to_string(arg.value);
+  switch (arg.kind) {
+    case ArgumentKind::kRegister:
+      if (arg.value == kMachineRegister) return "ib.vm_state()";
+      return arg.value == kVoidRegister ? "ib.void_arg()" : "ib.r(" + value + ")";
+    case ArgumentKind::kImmediate:
+      return "ib.imm(" + value + ")";
+    case ArgumentKind::kLiteral:
+      return "ib.c(" + value + ")";
+    default:
+      return "ib.f(\"" + callees[arg.value] + "\")";
+  }
+}
+
+std::string StepPython(const Step& step, const std::vector<std::string>& callees) {
+  const std::string reg = "ib.r(" + std::to_string(step.reg) + ")";
+  switch (step.opcode) {
+    case Opcode::kRet:
+      return "ib.emit_ret(" + (step.reg == kVoidRegister ? "ib.void_arg()" : reg) + ")";
+    case Opcode::kGoto:
+      return "ib.emit_goto(" + std::to_string(step.target) + ")";
+    case Opcode::kIf:
+      return "ib.emit_if(" + reg + ", " + std::to_string(step.target) + ")";
+    default:
+      break;
+  }
+  std::string text = "ib.emit_call(\"" + callees[step.target] + "\", args=[";
+  const char* separator = "";
+  for (const Argument& arg : step.args) {
+    text += separator + ArgumentPython(arg, callees);
+    separator = ", ";
+  }
+  return text + (step.reg == kVoidRegister ? "])" : "], dst=" + reg + ")");
+}
+
 }  // namespace
+
+std::string ProgramPython(const Program& program, const std::vector<std::string>& callees) {
+  std::string text = "with ib.function(\"" + program.name +
+                     "\", num_inputs=" + std::to_string(program.input_names.size()) + "):\n";
+  for (const Step& step : program.steps) text += "    " + StepPython(step, callees) + "\n";
+  return text;
+}
 
 std::string ProgramText(const Program& program, const std::vector<std::string>& callees) {
   std::string text =

@@ -144,6 +144,28 @@ def test_a_module_comes_back_from_every_kind_of_file(module, tmp_path, suffix):
     np.testing.assert_array_equal(result.numpy(), 2 * np.ones((16, 4)))
 
 
+@pytest.mark.parametrize("suffix", [".ll", ".bc"])
+def test_llvm_ir_is_loaded_as_machine_code(module, tmp_path, suffix):
+    path = tmp_path / f"double{suffix}"
+    module.save(path)
+    again = tvm.runtime.load_module(path)
+    result = tvm.nd.empty((16, 4))
+    again["double"](array((16, 4)), result)
+    np.testing.assert_array_equal(result.numpy(), 2 * np.ones((16, 4)))
+    assert "define" in again.get_source("ll") and "double" in again.get_source("asm")
+
+
+def test_files_that_are_no_llvm_ir_for_this_machine_are_refused(tmp_path):
+    (tmp_path / "text.ll").write_text("nothing of the kind")
+    with pytest.raises(ValueError, match="is no LLVM IR"):
+        tvm.runtime.load_module(tmp_path / "text.ll")
+    (tmp_path / "other.ll").write_text('target triple = "riscv64-unknown-linux-gnu"')
+    with pytest.raises(ValueError, match="is code for riscv64"):
+        tvm.runtime.load_module(tmp_path / "other.ll")
+    with pytest.raises(RuntimeError, match="cannot read"):
+        tvm.runtime.load_module(tmp_path / "missing.bc")
+
+
 def test_a_module_with_imports_travels_in_an_archive(tmp_path):
     _, args = doubled()
     B = args[1]

@@ -73,7 +73,7 @@ def test_no_more_machines_than_allowed_and_failed_calls_give_theirs_back(network
     assert torch.equal(Pool()(x), network(x))
     with pytest.raises(ValueError, match="limit must be >= 1, got 0"):
         MachinePool(network.executable, limit=0)
-    with pytest.raises(KeyError, match="no function 'other'"):
+    with pytest.raises(AttributeError, match="no function 'other'"):
         MachinePool(network.executable, "other")()
 
 

@@ -264,6 +264,44 @@ def test_random_models_repeat(tmp_path: Path) -> None:
         two.load(str(tmp_path / "state"))
 
 
+def test_parts_are_made_by_kind() -> None:
+    assert isinstance(ms.Builder.create("local"), ms.builder.LocalBuilder)
+    assert isinstance(ms.Runner.create("local"), ms.runner.LocalRunner)
+    assert isinstance(ms.CostModel.create("random"), ms.cost_model.RandomModel)
+    assert ms.CostModel.create("none") is None
+    assert isinstance(ms.SearchStrategy.create("replay-trace"), ms.search_strategy.ReplayTrace)
+    assert isinstance(ms.TaskScheduler.create("round-robin"), ms.task_scheduler.RoundRobin)
+    extractor = ms.FeatureExtractor.create("per-store-feature", buffers_per_store=3)
+    assert isinstance(extractor, ms.feature_extractor.PerStoreFeature)
+    for part in (ms.Builder, ms.Runner, ms.CostModel, ms.SearchStrategy, ms.FeatureExtractor):
+        with pytest.raises(ValueError, match=f"{part.__name__}.create: unknown kind 'other'"):
+            part.create("other")
+
+
+def test_mutators_may_take_a_random_state() -> None:
+    class Forgetting(ms.mutator.PyMutator):
+        def apply(self, trace: tir.schedule.Trace, _: int) -> tir.schedule.Trace:
+            return tir.schedule.Trace(trace.insts, {})
+
+    class Plain(ms.mutator.PyMutator):
+        def apply(self, trace: tir.schedule.Trace) -> tir.schedule.Trace:
+            return trace
+
+    sch = tir.Schedule(matmul_module(8))
+    sch.sample_perfect_tile(sch.get_loops(sch.get_block("C"))[0], 2)
+    assert Forgetting().apply(sch.trace).decisions == {} and len(sch.trace.decisions) == 1
+    assert Forgetting().apply(sch.trace, 7) is not None
+    trace = sch.trace
+    assert Plain().apply(trace) is trace
+
+
+def test_dummies_say_that_all_went_well() -> None:
+    from tvm.meta_schedule.testing import dummy_object as dummy
+
+    future = dummy.DummyRunnerFuture()
+    assert future.done() and all(5 <= float(s) <= 30 for s in future.result().run_secs)
+
+
 def test_arguments_and_the_profiler() -> None:
     infos = ms.ArgInfo.from_prim_func(matmul_module(3, 4, 5)["main"])
     assert [str(info) for info in infos] == [

@@ -125,6 +125,63 @@ def test_layouts_of_another_number_are_refused() -> None:
         AlterOpImpl({"relax.add": tiled}, {"relax.add": [lambda i: (i // 4, i % 4)]})(Module)
 
 
+@T.prim_func(private=True)
+def copied(a: T.Buffer((4, 4), "float32"), b: T.Buffer((4, 4), "float32")):
+    for i, j in T.grid(4, 4):
+        with T.block("copy"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            b[vi, vj] = a[vi, vj]
+
+
+@I.ir_module
+class Short:
+    @T.prim_func(private=True)
+    def copy(a: T.Buffer((14,), "float32"), b: T.Buffer((14,), "float32")):
+        T.func_attr({"operator_name": "relax.copy"})
+        for i in range(14):
+            with T.block("copy"):
+                vi = T.axis.spatial(14, i)
+                b[vi] = a[vi]
+
+    @R.function
+    def main(x: R.Tensor((14,), "float32")) -> R.Tensor((14,), "float32"):
+        cls = Short
+        with R.dataflow():
+            y = R.call_tir(cls.copy, (x,), out_sinfo=R.Tensor((14,), "float32"))
+            R.output(y)
+        return y
+
+
+def test_padding_of_results_is_cut_off() -> None:
+    layout = lambda i: (i // 4, i % 4)  # noqa: E731
+    mod = AlterOpImpl({"relax.copy": copied}, {"relax.copy": [layout, layout]})(Short)
+    assert "remove_pad" in [str(gvar.name_hint) for gvar in mod.get_global_vars()]
+    x = np.arange(14, dtype="float32")
+    got = relax.VirtualMachine(relax.build(mod))["main"](tvm.nd.array(x)).numpy()
+    np.testing.assert_array_equal(got, x)
+
+
+def test_separators_of_both_sides_reach_the_kernel() -> None:
+    layout = lambda i: (i // 4, i % 4)  # noqa: E731
+    mod = AlterOpImpl(
+        {"relax.copy": copied},
+        {"relax.copy": [layout, layout]},
+        {"relax.copy": [[1], []]},
+        {"relax.copy": [[], [1]]},
+    )(Short)
+    # There and back: the middle value has two dimensions of memory on both ways.
+    there, _, back, _ = (b.value for b in mod["main"].body.blocks[0].bindings)
+    assert list(there.attrs["axis_separators"]) == [1]
+    assert list(back.attrs["input_axis_separators"]) == [1]
+    kernels = LegalizeOps()(mod)
+    separated = [
+        [list(buffer.axis_separators) for buffer in func.buffer_map.values()]
+        for gvar, func in kernels.functions.items()
+        if "layout_transform" in gvar.name_hint
+    ]
+    assert sorted(separated) == [[[], [1]], [[1], []]]
+
+
 def test_layout_transforms_become_kernels_that_pad() -> None:
     x = relax.Var("x", relax.TensorStructInfo((7,), "float32"))
     builder = relax.BlockBuilder()

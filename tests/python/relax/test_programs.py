@@ -320,6 +320,28 @@ def test_programs_written_by_hand():
     assert [*machine["constant"]()] == [ShapeTuple([2, 3]), 4, 2.5, "text"]
 
 
+def test_a_program_as_python_builds_it_again():
+    builder = relax.ExecBuilder()
+    with builder.function("pick", num_inputs=3):
+        builder.emit_if(builder.r(0), 3)
+        builder.emit_call("vm.builtin.copy", [builder.r(1)], builder.r(3))
+        builder.emit_goto(2)
+        builder.emit_call("vm.builtin.copy", [builder.r(2)], builder.r(3))
+        builder.emit_call("testing.seen", [builder.vm_state(), builder.imm(4), builder.f("pick")])
+        builder.emit_ret(builder.r(3))
+    executable = builder.get()
+    text = executable.as_python()
+    assert text.splitlines()[:4] == [
+        "ib = relax.ExecBuilder()",
+        'with ib.function("pick", num_inputs=3):',
+        "    ib.emit_if(ib.r(0), 3)",
+        '    ib.emit_call("vm.builtin.copy", args=[ib.r(1)], dst=ib.r(3))',
+    ]
+    names = {"relax": relax}
+    exec(text, names)
+    assert names["ib"].get().as_text() == executable.as_text()
+
+
 @pytest.mark.parametrize(
     ("emit", "message"),
     [

@@ -127,7 +127,7 @@ def test_passes_are_recorded_in_the_trace_of_their_context():
     with PassContext(trace=api.Trace(Sum)) as context:
         sequence(Sum)
         trace = context.get_current_trace()
-    assert [knob.name for knob in trace.knobs] == ["room.Plain", "relax.Normalize", "room.Plain"]
+    assert [knob.name for knob in trace.knobs] == ["room.Plain", "Normalize", "room.Plain"]
     assert tags(trace.out_mod) == "pp"
 
 

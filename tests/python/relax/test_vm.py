@@ -102,7 +102,7 @@ def test_wrong_shape_and_type_are_refused_by_name(chain):
 
 
 def test_unknown_function_is_refused_with_the_known_ones(chain):
-    with pytest.raises(KeyError, match="no function 'other'; the executable has main"):
+    with pytest.raises(AttributeError, match="no function 'other'; the executable has main"):
         machine_of(chain[0])["other"]
 
 

@@ -105,6 +105,13 @@ Status cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 1: /* threads of a block */
       *value = 1024;
       break;
+    case 2: /* threads of a block along x, y and z */
+    case 3:
+      *value = 1024;
+      break;
+    case 4:
+      *value = 64;
+      break;
     case 8: /* shared memory of a block */
       *value = 48 << 10;
       break;

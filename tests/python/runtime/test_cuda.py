@@ -30,6 +30,8 @@ def test_facts_of_the_device_are_known():
     assert DEV.max_threads_per_block >= 1024
     assert DEV.max_shared_memory_per_block >= 48 << 10
     assert DEV.multi_processor_count > 0 and DEV.total_global_memory > 1 << 30
+    assert DEV.max_thread_dimensions[:2] == [1024, 1024] and DEV.l2_cache_size_bytes > 0
+    assert DEV.api_version == DEV.driver_version >= 11000
     assert float(DEV.compute_version) >= 5.0 and DEV.device_name
     assert tvm.target.cuda().get_attr("arch") == "sm_" + DEV.compute_version.replace(".", "")
 

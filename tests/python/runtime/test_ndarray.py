@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 
 import ml_dtypes
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import tvm
+from testing_cuda_driver import build_driver, driver_environment
 
 DTYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "bool"]
 
@@ -120,6 +123,43 @@ def test_view_needs_enough_memory():
     assert array.view((2, 3)).numpy()[1].tolist() == [3, 4, 5]
     with pytest.raises(ValueError, match="needs 28 bytes, the array has 24"):
         array.view((7,))
+
+
+def test_a_view_may_begin_inside_of_the_array():
+    array = tvm.nd.array(np.arange(6, dtype="float32"))
+    part = array._create_view((2, 2), relative_byte_offset=8)
+    assert part.numpy().tolist() == [[2, 3], [4, 5]]
+    assert part._create_view((1,), relative_byte_offset=4).numpy().tolist() == [3]
+    with pytest.raises(ValueError, match="needs"):
+        array._create_view((2,), relative_byte_offset=20)
+    with pytest.raises(ValueError, match="begins at byte 0 or later, got -4"):
+        array._create_view((1,), relative_byte_offset=-4)
+
+
+def test_the_text_of_an_array_is_numpys():
+    array = tvm.nd.array(np.arange(3, dtype="float32"))
+    assert str(array) == "[0. 1. 2.]" and repr(array).startswith("NDArray(float32, shape=(3,)")
+
+
+def test_processors_have_no_facts_of_blocks_of_threads():
+    device = tvm.cpu()
+    facts = (device.max_thread_dimensions, device.l2_cache_size_bytes, device.driver_version)
+    assert facts == (None, None, None)
+
+
+def test_facts_of_a_gpu_come_from_its_driver(tmp_path):
+    facts = (
+        "import tvm; d = tvm.cuda(); "
+        "print(d.max_thread_dimensions, d.l2_cache_size_bytes, d.api_version, d.driver_version)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", facts],
+        env=driver_environment(build_driver(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == f"[1024, 1024, 64] {40 << 20} 13020 13020"
 
 
 def test_missing_device_and_unknown_kind_are_named():

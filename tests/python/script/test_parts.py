@@ -18,6 +18,7 @@ def block(name, reads=()):
 
 
 EXPRESSIONS = [
+    (tir.const(float("-inf"), "float32"), 'T.float32("-inf")'),
     (I * J, "i = T.int32()\nj = T.int32()\ni * j"),
     (I // 4 % 3, "i = T.int32()\ni // 4 % 3"),
     (

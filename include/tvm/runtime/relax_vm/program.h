@@ -85,6 +85,9 @@ std::vector<int64_t> EncodeProgram(const Program& program);
 /*! \brief A line for each step, with the names of what is called. */
 std::string ProgramText(const Program& program, const std::vector<std::string>& callees);
 
+/*! \brief Python that builds the program with a `relax.ExecBuilder` called `ib`. */
+std::string ProgramPython(const Program& program, const std::vector<std::string>& callees);
+
 }  // namespace relax_vm
 }  // namespace runtime
 }  // namespace tvm

@@ -16,3 +16,6 @@ def create(kind: str = "local", *args: Any, **kwargs: Any) -> Builder:
     if kind != "local":
         raise ValueError(f"Builder.create: unknown kind {kind!r}; there is 'local'")
     return LocalBuilder(*args, **kwargs)
+
+
+Builder.create = staticmethod(create)

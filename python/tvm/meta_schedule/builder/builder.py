@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from tvm.ir import IRModule
 from tvm.target import Target
@@ -34,6 +34,9 @@ class BuilderResult:
 
 class Builder(Named):
     """Base of builders, which define `build`."""
+
+    # The function `create` of the package, which knows the kinds.
+    create: ClassVar[Callable[..., Any]]
 
     def prepare(self) -> None:
         """Get ready, without waiting for it, while the first candidates are looked for."""

@@ -26,6 +26,9 @@ def create(kind: Any = "xgb", *args: Any, **kwargs: Any) -> CostModel | None:
     return kinds[kind](*args, **kwargs)
 
 
+CostModel.create = staticmethod(create)
+
+
 def __getattr__(name: str) -> Any:
     """`MLPModel` is imported when it is asked for, since it needs PyTorch."""
     if name != "MLPModel":

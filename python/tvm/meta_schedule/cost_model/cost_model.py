@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ __all__ = ["CostModel", "PyCostModel", "RandomModel"]
 
 class CostModel(Named):
     """Base of models, which define all of the methods."""
+
+    # The function `create` of the package, which knows the kinds.
+    create: ClassVar[Callable[..., Any]]
 
     def load(self, path: str) -> None:
         """Read the state that `save` wrote."""

@@ -6,3 +6,5 @@ from .feature_extractor import (
     PyFeatureExtractor,
     RandomFeatureExtractor,
 )
+
+create = FeatureExtractor.create

@@ -33,6 +33,20 @@ class FeatureExtractor(Named):
         """A table [rows, columns] for each candidate."""
         raise TypeError(f"{type(self).__name__} does not define extract_from")
 
+    @staticmethod
+    def create(kind: str = "per-store-feature", *args: Any, **kwargs: Any) -> FeatureExtractor:
+        """An extractor by name: "per-store-feature".
+
+        Raises
+        ------
+        ValueError : another name.
+        """
+        if kind != "per-store-feature":
+            raise ValueError(
+                f"FeatureExtractor.create: unknown kind {kind!r}; there is 'per-store-feature'"
+            )
+        return PerStoreFeature(*args, **kwargs)
+
 
 class PyFeatureExtractor(FeatureExtractor):
     """Base of extractors that users define."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -52,4 +54,26 @@ def register_default_mutators(kind: str, make: Callable[[], dict[Mutator, float]
 
 
 class PyMutator(Mutator):
-    """Base of mutators that users define."""
+    """Base of mutators that users define.
+
+    `apply` may take a random state behind the trace, as TVM's does; it is -1 where none is given.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        defined = cls.__dict__.get("apply")
+        if defined is None:
+            return
+        needed = [
+            parameter
+            for parameter in inspect.signature(defined).parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+        if len(needed) == 3:
+
+            @functools.wraps(defined)
+            def apply(self: Any, trace: tir.schedule.Trace, rand_state: int = -1) -> Any:
+                return defined(self, trace, rand_state)
+
+            cls.apply = apply  # type: ignore[method-assign]

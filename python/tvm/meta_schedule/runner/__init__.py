@@ -21,3 +21,6 @@ def create(kind: str = "local", *args: Any, **kwargs: Any) -> Runner:
     if kind not in _KINDS:
         raise ValueError(f"Runner.create: unknown kind {kind!r}; there are 'local' and 'rpc'")
     return _KINDS[kind](*args, **kwargs)
+
+
+Runner.create = staticmethod(create)

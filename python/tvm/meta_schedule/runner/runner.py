@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from ..arg_info import ArgInfo
 from ..candidate import RunnerResult
@@ -65,6 +66,9 @@ class PyRunnerFuture(RunnerFuture):
 
 class Runner(Named):
     """Base of runners, which define `run`."""
+
+    # The function `create` of the package, which knows the kinds.
+    create: ClassVar[Callable[..., Any]]
 
     def prepare(self) -> None:
         """Get ready, without waiting for it, while the first candidates are looked for."""

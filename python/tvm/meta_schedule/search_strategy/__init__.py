@@ -38,3 +38,6 @@ def create(kind: Any = "evolutionary", *args: Any, **kwargs: Any) -> SearchStrat
             f"SearchStrategy.create: unknown kind {kind!r}; there are {sorted(_KINDS)}"
         )
     return _KINDS[kind](*args, **kwargs)
+
+
+SearchStrategy.create = staticmethod(create)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 from tvm import tir
 from tvm.error import TVMError
@@ -26,6 +26,9 @@ class SearchStrategy(Named):
     ----------
     max_trials, num_trials_per_iter : limits of the run, see `pre_tuning`.
     """
+
+    # The function `create` of the package, which knows the kinds.
+    create: ClassVar[Callable[..., Any]]
 
     def __init__(self) -> None:
         self.context: Any = None

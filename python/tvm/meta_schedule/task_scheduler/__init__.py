@@ -18,3 +18,6 @@ def create(kind: Any = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
     if kind not in kinds:
         raise ValueError(f"TaskScheduler.create: unknown kind {kind!r}; there are {sorted(kinds)}")
     return kinds[kind](*args, **kwargs)
+
+
+TaskScheduler.create = staticmethod(create)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,9 @@ class TaskScheduler(Named):
     measure_callbacks_, database_, cost_model_ : parts of the run.
     remaining_tasks_ : tasks whose search is not over.
     """
+
+    # The function `create` of the package, which knows the kinds.
+    create: ClassVar[Callable[..., Any]]
 
     def __init__(self) -> None:
         self._reset([], None, None, [])

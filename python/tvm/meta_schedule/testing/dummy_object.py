@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from tvm.tir.schedule import Trace
 
 from ..builder import BuilderInput, BuilderResult, PyBuilder
+from ..candidate import RunnerResult
 from ..mutator import PyMutator
-from ..runner import LocalRunnerFuture, PyRunner, RunnerFuture, RunnerInput
+from ..runner import PyRunner, PyRunnerFuture, RunnerFuture, RunnerInput
 
-__all__ = ["DummyBuilder", "DummyMutator", "DummyRunner"]
+__all__ = ["DummyBuilder", "DummyMutator", "DummyRunner", "DummyRunnerFuture"]
 
 
 class DummyBuilder(PyBuilder):
@@ -21,11 +22,21 @@ class DummyBuilder(PyBuilder):
         return [BuilderResult("test_path", None) for _ in build_inputs]
 
 
+class DummyRunnerFuture(PyRunnerFuture):
+    """Is done at once, after random seconds."""
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> RunnerResult:
+        return RunnerResult([random.uniform(5, 30) for _ in range(random.randint(1, 10))], None)
+
+
 class DummyRunner(PyRunner):
     """Gives random seconds."""
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
-        return [LocalRunnerFuture([random.uniform(5, 30)]) for _ in runner_inputs]
+        return [DummyRunnerFuture() for _ in runner_inputs]
 
 
 class DummyMutator(PyMutator):

@@ -14,7 +14,7 @@ _DISPATCHED = frozenset(
 )
 
 
-@graph_pass("relax.DispatchSortScan")
+@graph_pass("DispatchSortScan")
 def DispatchSortScan(mod: IRModule) -> IRModule:
     """The module with `sort`, `argsort`, `topk`, `cumsum` and `cumprod` as calls of kernels.
 

@@ -122,7 +122,7 @@ class _LocalViews(PyExprMutator):
         return chosen
 
 
-@graph_pass("relax.distributed.LowerGlobalViewToLocalView")
+@graph_pass("distributed.LowerGlobalViewToLocalView")
 def LowerGlobalViewToLocalView(mod: IRModule) -> IRModule:
     """The module with kernels that each device runs on its parts.
 
@@ -170,7 +170,7 @@ class _Redistributions(PyExprMutator):
         return permute_dims(self.builder_.emit(ccl.allgather(turned, workers)), back)
 
 
-@graph_pass("relax.distributed.LegalizeRedistribute")
+@graph_pass("distributed.LegalizeRedistribute")
 def LegalizeRedistribute(mod: IRModule) -> IRModule:
     """The module with changes of places as exchanges between workers.
 
@@ -322,7 +322,7 @@ def _check_local(call: Call) -> None:
                 )
 
 
-@graph_pass("relax.distributed.LowerDistIR")
+@graph_pass("distributed.LowerDistIR")
 def LowerDistIR(mod: IRModule) -> IRModule:
     """The module as each worker runs it, on its parts of tensors.
 

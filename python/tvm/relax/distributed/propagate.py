@@ -352,7 +352,7 @@ def _is_annotated(func: Function) -> bool:
     return any(_named(binding.value, _ANNOTATION) for binding in _bindings(func.body))
 
 
-@graph_pass("relax.distributed.PropagateSharding")
+@graph_pass("distributed.PropagateSharding")
 def PropagateSharding(mod: IRModule) -> IRModule:
     """The module with the tensors of annotated functions on meshes.
 

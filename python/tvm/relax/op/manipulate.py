@@ -274,6 +274,7 @@ def layout_transform(
     index_map: Callable[..., Any] | tir.IndexMap,
     pad_value: int | float | PrimValue | None = None,
     axis_separators: Sequence[Any] | None = None,
+    input_axis_separators: Sequence[Any] | None = None,
 ) -> Call:
     """x with its elements where a map of indices puts them.
 
@@ -281,6 +282,8 @@ def layout_transform(
     ----------
     index_map : from indices of x to indices of the result.
     pad_value : what elements of the result that nothing is mapped to hold.
+    axis_separators, input_axis_separators : where the dimensions of the result, and of x, are
+        divided into groups, each of which is one dimension of memory.
     """
     if not isinstance(index_map, tir.IndexMap):
         index_map = tir.IndexMap.from_func(index_map, index_dtype="int64")
@@ -292,6 +295,7 @@ def layout_transform(
         index_map=index_map,
         pad_value=pad_value,
         axis_separators=list(axis_separators or []),
+        input_axis_separators=list(input_axis_separators or []),
     )
 
 

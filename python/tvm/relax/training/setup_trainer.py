@@ -41,7 +41,7 @@ def _numbers(mod: IRModule) -> tuple[int, int]:
     return int(attrs["param_num"]), int(attrs["state_num"])
 
 
-@graph_pass("relax.SetupTrainer")
+@graph_pass("SetupTrainer")
 def SetupTrainer(
     mod: IRModule,
     loss: Loss,

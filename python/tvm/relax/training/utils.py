@@ -65,7 +65,7 @@ class _Joiner(PyExprMutator):
         return self.get_var_remap(var)
 
 
-@graph_pass("relax.AppendLoss")
+@graph_pass("AppendLoss")
 def AppendLoss(
     mod: IRModule,
     func_name: str,

@@ -98,7 +98,7 @@ def _calls(func: Function, takers: dict[GlobalVar, GlobalVar]) -> bool:
     return any(gvar in takers for gvar in called_global_vars(func))
 
 
-@graph_pass("relax.AllocateWorkspace")
+@graph_pass("AllocateWorkspace")
 def AllocateWorkspace(mod: IRModule) -> IRModule:
     """The module with scratch memory handed to functions that ask for it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm import error, tir
+from tvm import error, te, tir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 from tvm.tir import IndexMap, PrimFunc
 
@@ -30,6 +30,11 @@ def _keeps(layout: IndexMap) -> bool:
     return len(finals) == len(initials) and all(a.same_as(b) for a, b in zip(finals, initials))
 
 
+def _remove_pad(data: te.Tensor, shape: Sequence[tir.PrimExpr]) -> te.Tensor:
+    """The first elements of each dimension."""
+    return te.compute(shape, lambda *at: data(*at), "output")
+
+
 class _Alterer(PyExprMutator):
     def __init__(
         self,
@@ -37,12 +42,14 @@ class _Alterer(PyExprMutator):
         kernels: Mapping[str, PrimFunc],
         layouts: Mapping[str, Sequence[Layout]],
         separators: Mapping[str, Sequence[Sequence[int]]],
+        input_separators: Mapping[str, Sequence[Sequence[int]]],
     ) -> None:
         super().__init__(mod)
         self._mod = mod
         self._kernels = dict(kernels)
         self._layouts = {name: [_as_map(m) for m in maps] for name, maps in layouts.items()}
         self._separators = dict(separators)
+        self._input_separators = dict(input_separators)
 
     def visit_call_(self, op: Call) -> RelayExpr:
         call = self.visit_expr_post_order(op)
@@ -67,12 +74,13 @@ class _Alterer(PyExprMutator):
                 f"{len(layouts)} layouts are given"
             )
         separators = self._separators.get(name) or [[]] * len(layouts)
+        read_separators = self._input_separators.get(name) or [[]] * len(layouts)
         gvar = self.builder_.add_func(kernel, name.replace(".", "_") + "_replacement")
         if not layouts:
             return self._called(gvar, call, inputs, info)
         laid = [
-            self._laid(value, layout, list(axes))
-            for value, layout, axes in zip(inputs, layouts, separators)
+            self._laid(value, layout, axes, read)
+            for value, layout, axes, read in zip(inputs, layouts, separators, read_separators)
         ]
         maps = layouts[len(inputs) :]
         fields = [self._laid_info(field, layout) for field, layout in zip(outputs, maps)]
@@ -83,8 +91,14 @@ class _Alterer(PyExprMutator):
         whole = self.builder_.emit(result)
         values = [whole] if single else [TupleGetItem(whole, i) for i in range(len(fields))]
         back = [
-            self._laid_back(value, field, layout)
-            for value, field, layout in zip(values, outputs, maps)
+            self._laid_back(value, field, layout, axes, read)
+            for value, field, layout, axes, read in zip(
+                values,
+                outputs,
+                maps,
+                separators[len(inputs) :],
+                read_separators[len(inputs) :],
+            )
         ]
         return back[0] if single else Tuple(back)
 
@@ -96,25 +110,40 @@ class _Alterer(PyExprMutator):
         infos = list(info.fields) if isinstance(info, TupleStructInfo) else info
         return call_tir(gvar, Tuple(inputs), infos, extents)
 
-    def _laid(self, value: RelayExpr, layout: IndexMap, separators: list[int]) -> RelayExpr:
+    def _laid(
+        self,
+        value: RelayExpr,
+        layout: IndexMap,
+        separators: Sequence[int],
+        read_separators: Sequence[int],
+    ) -> RelayExpr:
         """A value in a layout."""
         if _keeps(layout):
             return value
-        call = layout_transform(value, layout, axis_separators=separators)
+        call = layout_transform(value, layout, None, separators, read_separators)
         return self.builder_.emit(call)
 
-    def _laid_back(self, value: RelayExpr, info: StructInfo, layout: IndexMap) -> RelayExpr:
-        """A value in the layout that readers expect."""
+    def _laid_back(
+        self,
+        value: RelayExpr,
+        info: StructInfo,
+        layout: IndexMap,
+        separators: Sequence[int],
+        read_separators: Sequence[int],
+    ) -> RelayExpr:
+        """A value in the layout that readers expect, without what the other one pads."""
         if _keeps(layout):
             return value
-        try:
-            inverse = layout.inverse(_shape(info))
-        except error.TVMError as reason:
-            raise error.ValueError(
-                "AlterOpImpl: the layout of a result must only move elements, without padding; "
-                f"{layout} does not for {info}: {reason}"
-            ) from None
-        return self.builder_.normalize(layout_transform(self._named(value), inverse))
+        shape = _shape(info)
+        inverse, padding = layout.non_surjective_inverse(shape)
+        call = layout_transform(self._named(value), inverse, None, separators, read_separators)
+        laid_back = self.builder_.normalize(call)
+        if isinstance(padding, (bool, tir.IntImm)) and not int(padding):
+            return laid_back
+        kernel = self.builder_.call_te(
+            _remove_pad, self._named(laid_back), shape, primfunc_name_hint="remove_pad"
+        )
+        return self.builder_.normalize(kernel)
 
     def _named(self, value: RelayExpr) -> RelayExpr:
         return self.builder_.normalize_argument(self.builder_.normalize(value))
@@ -133,12 +162,13 @@ def _shape(info: StructInfo) -> list[tir.PrimExpr]:
     return list(info.shape.values)
 
 
-@graph_pass("relax.AlterOpImpl")
+@graph_pass("AlterOpImpl")
 def AlterOpImpl(
     mod: IRModule,
     op_impl_map: Mapping[str, PrimFunc],
     op_buffer_transforms: Mapping[str, Sequence[Layout]] | None = None,
     op_buffer_axis_separators: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    op_buffer_input_axis_separators: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> IRModule:
     """The module with other kernels for those that have an attribute "operator_name".
 
@@ -148,15 +178,21 @@ def AlterOpImpl(
     op_buffer_transforms : by the name, the layout that the new kernel has for each input and then
         each result, an IndexMap or a function of indices. ``layout_transform`` changes values on
         the way to it and back; those of the identity are left out.
-    op_buffer_axis_separators : by the name, axis separators of each of these layouts.
+    op_buffer_axis_separators : by the name, axis separators of what each change of layout gives.
+    op_buffer_input_axis_separators : the same of what each change of layout reads.
+
+    What the layout of a result pads is cut off by a kernel ``remove_pad``.
 
     Raises
     ------
-    ValueError : the number of layouts is not that of inputs and results, a shape is unknown, or the
-        layout of a result has padding.
+    ValueError : the number of layouts is not that of inputs and results, or a shape is unknown.
     """
     alterer = _Alterer(
-        mod, op_impl_map, op_buffer_transforms or {}, op_buffer_axis_separators or {}
+        mod,
+        op_impl_map,
+        op_buffer_transforms or {},
+        op_buffer_axis_separators or {},
+        op_buffer_input_axis_separators or {},
     )
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):

@@ -126,7 +126,7 @@ def pattern_of_kernel(func: tir.PrimFunc) -> OpPattern:
     return OpPattern.OPAQUE if reductions > 1 else max(kinds)
 
 
-@graph_pass("relax.AnnotateTIROpPattern")
+@graph_pass("AnnotateTIROpPattern")
 def AnnotateTIROpPattern(mod: IRModule) -> IRModule:
     """The module with an attribute "op_pattern" on kernels that had none, as `FuseOps` reads it.
 

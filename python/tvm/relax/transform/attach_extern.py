@@ -15,7 +15,7 @@ EXTERN_MODULES = "external_mods"
 """Attribute of a module: the runtime modules that its library is linked with."""
 
 
-@graph_pass("relax.AttachExternModules")
+@graph_pass("AttachExternModules")
 def AttachExternModules(mod: IRModule, extern_modules: Sequence[Any]) -> IRModule:
     """The module with functions of other compilers, which ``relax.build`` links its library with.
 

@@ -15,7 +15,7 @@ from ..expr_functor import PyExprMutator
 from ..struct_info import StructInfo, TensorStructInfo
 from ..struct_info_relations import unify_struct_info
 
-__all__ = ["bind_function", "bind_symbolic_vars", "extents_of"]
+__all__ = ["bind_function", "bind_values", "bind_symbolic_vars", "extents_of"]
 
 
 def extents_of(name: str, info: StructInfo | None, shape: Sequence[int]) -> dict[tir.Var, int]:
@@ -96,13 +96,23 @@ def bind_function(
     ----------
     mod : has the functions that it calls by name.
     """
+    return bind_values(func, values, extents, mod)
+
+
+def bind_values(
+    expr: RelayExpr,
+    values: Mapping[Var, RelayExpr],
+    extents: Mapping[tir.Var, PrimExpr | int],
+    mod: IRModule | None = None,
+) -> RelayExpr:
+    """An expression with values in the place of variables and extents."""
     known = {
         var: tir.const(int(value), str(var.dtype)) if not isinstance(value, PrimExpr) else value
         for var, value in extents.items()
     }
     if not values and not known:
-        return func
-    return _Binder(values, known, mod).visit_expr(func)
+        return expr
+    return _Binder(values, known, mod).visit_expr(expr)
 
 
 @tvm._ffi.register_func("relax.FunctionBindParams")

@@ -10,7 +10,7 @@ from tvm import error, tir
 from tvm.ir import IRModule
 from tvm.runtime import NDArray
 
-from ..expr import const
+from ..expr import Function, Var, const
 from ..struct_info_relations import substitute_struct_info
 from .bind import bind_function, extents_of
 from .graph_pass import graph_pass
@@ -18,15 +18,27 @@ from .graph_pass import graph_pass
 __all__ = ["BindParams"]
 
 
-@graph_pass("relax.BindParams")
+def _name_of(key: str | Var, func: Function) -> str:
+    """The name of the parameter that a key is, or names."""
+    if not isinstance(key, Var):
+        return str(key)
+    if not any(param.same_as(key) for param in func.params):
+        raise error.ValueError(
+            f"BindParams: the variable '{key.name_hint}' is no parameter of the function; name the "
+            "parameter by a text to mean the one of that name"
+        )
+    return str(key.name_hint)
+
+
+@graph_pass("BindParams")
 def BindParams(
-    mod: IRModule, func_name: str, params: Mapping[str, NDArray | np.ndarray]
+    mod: IRModule, func_name: str, params: Mapping[str | Var, NDArray | np.ndarray]
 ) -> IRModule:
     """The module with parameters of one function replaced by constants.
 
     Parameters
     ----------
-    params : values by parameter name; the rest stay parameters. Symbolic extents of the
+    params : values by parameter, or by its name; the rest stay parameters. Symbolic extents of the
         parameters that get a value become numbers in the whole function.
 
     Raises
@@ -36,6 +48,7 @@ def BindParams(
     """
     func = mod[func_name]
     by_name = {str(param.name_hint): param for param in func.params}
+    params = {_name_of(key, func): value for key, value in params.items()}
     unknown = sorted(set(params) - set(by_name))
     if unknown:
         raise error.ValueError(

@@ -16,7 +16,7 @@ from .graph_pass import graph_pass
 __all__ = ["BindSymbolicVars"]
 
 
-@graph_pass("relax.BindSymbolicVars")
+@graph_pass("BindSymbolicVars")
 def BindSymbolicVars(
     mod: IRModule, binding_map: Mapping[str | tir.Var, Any], func_name: str | None = None
 ) -> IRModule:

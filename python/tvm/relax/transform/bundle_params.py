@@ -59,7 +59,7 @@ class _Bundler(PyExprMutator):
         return super().visit_var_(op)
 
 
-@graph_pass("relax.BundleModelParams")
+@graph_pass("BundleModelParams")
 def BundleModelParams(mod: IRModule, param_tuple_name: str = "model_params") -> IRModule:
     """The module with the parameters behind the inputs of each function as one, which is a tuple.
 

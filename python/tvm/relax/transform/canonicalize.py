@@ -132,7 +132,7 @@ class _Rename(PyExprMutator):
         return self.visit_var_(op)
 
 
-@graph_pass("relax.CanonicalizeBindings")
+@graph_pass("CanonicalizeBindings")
 def CanonicalizeBindings(mod: IRModule) -> IRModule:
     """The module without bindings that only name a value again.
 

@@ -162,7 +162,7 @@ def _is_dataflow(block: object) -> bool:
     return isinstance(block, DataflowBlock)
 
 
-@graph_pass("relax.CombineParallelMatmul")
+@graph_pass("CombineParallelMatmul")
 def CombineParallelMatmul(mod: IRModule, check: Check | None = None) -> IRModule:
     """The module with products of one operand as one product whose columns are split afterwards.
 

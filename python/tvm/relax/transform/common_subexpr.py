@@ -114,7 +114,7 @@ def _agree(a: Var, b: Var) -> bool:
     return tvm.ir.structural_equal(a.struct_info, b.struct_info)
 
 
-@graph_pass("relax.EliminateCommonSubexpr")
+@graph_pass("EliminateCommonSubexpr")
 def EliminateCommonSubexpr(mod: IRModule, call_only: bool = False) -> IRModule:
     """The module with equal values computed once, where the first is visible for the second.
 

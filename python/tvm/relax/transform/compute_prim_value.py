@@ -26,10 +26,12 @@ class _Computer(PyExprMutator):
         func = tir.PrimFunc(inputs, body, PrimType(str(value.dtype)))
         # It is called where the program runs, whatever device its kernels are for.
         func = func.with_attr("tir.is_host_func", True)
+        # Variables belong to one function each.
+        func = tir.stmt_functor.renew_defs(func)
         return self.builder_.add_func(func, "compute_symbolic_expr")
 
 
-@graph_pass("relax.ComputePrimValue")
+@graph_pass("ComputePrimValue")
 def ComputePrimValue(mod: IRModule) -> IRModule:
     """The module with expressions of symbolic extents, as values, computed by functions.
 

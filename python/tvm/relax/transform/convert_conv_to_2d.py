@@ -309,7 +309,7 @@ def _window(settings: dict[str, Any], kernel: Sequence[int]) -> _Window:
     )
 
 
-@graph_pass("relax.ConvertConvTo2d")
+@graph_pass("ConvertConvTo2d")
 def ConvertConvTo2d(mod: IRModule) -> IRModule:
     """The module with convolutions over lines and volumes written over images.
 

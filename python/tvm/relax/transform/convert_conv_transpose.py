@@ -274,7 +274,7 @@ def _at_each_point(weight: np.ndarray, dims: Sequence[TransposedDimension]) -> n
     return result.reshape(-1, channels)
 
 
-@graph_pass("relax.ConvertConvTranspose")
+@graph_pass("ConvertConvTranspose")
 def ConvertConvTranspose(mod: IRModule) -> IRModule:
     """The module with transposed convolutions of constant weights as plain ones.
 

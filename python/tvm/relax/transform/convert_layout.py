@@ -299,7 +299,7 @@ class _NHWCConverter(FunctionRewriter):
         return op.nn.dense(flat, weight.rearranged(permute))
 
 
-@graph_pass("relax.ConvertLayout")
+@graph_pass("ConvertLayout")
 def ConvertLayout(
     mod: IRModule, desired_layouts: Mapping[str, Sequence[str]] | None = None
 ) -> IRModule:

@@ -143,7 +143,7 @@ def _weight_matrix(call: Call) -> np.ndarray | None:
     return weight.values().reshape(shape[2:])
 
 
-@graph_pass("relax.ConvertStrassen")
+@graph_pass("ConvertStrassen")
 def ConvertStrassen(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with large matrix products in seven products of half the size, after Strassen.
 

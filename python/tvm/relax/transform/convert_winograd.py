@@ -97,7 +97,7 @@ def _best_tile_size(call: Call) -> int | None:
     return best if direct > _LEAST_GAIN * cost(best) else None
 
 
-@graph_pass("relax.ConvertWinograd")
+@graph_pass("ConvertWinograd")
 def ConvertWinograd(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with 3x3 convolutions of stride 1 in three steps, after Lavin and Gray, CVPR 2016.
 

@@ -31,7 +31,7 @@ def _of_functions(mod: IRModule, make: type[PyExprMutator]) -> IRModule:
     return mod.with_functions(functions)
 
 
-@graph_pass("relax.ToNonDataflow")
+@graph_pass("ToNonDataflow")
 def ToNonDataflow(mod: IRModule) -> IRModule:
     """The module with plain blocks and variables in place of dataflow blocks and theirs."""
     return _of_functions(mod, _Plain)
@@ -55,7 +55,7 @@ class _Unchecked(PyExprMutator):
         return new
 
 
-@graph_pass("relax.RemovePurityChecking")
+@graph_pass("RemovePurityChecking")
 def RemovePurityChecking(mod: IRModule) -> IRModule:
     """The module with "relax.force_pure" on every pure function, those inside of others too.
 

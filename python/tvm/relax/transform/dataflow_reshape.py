@@ -45,7 +45,7 @@ class _Rewriter(PyExprMutator):
         return reshape(operands[0], info.shape)
 
 
-@graph_pass("relax.RewriteDataflowReshape")
+@graph_pass("RewriteDataflowReshape")
 def RewriteDataflowReshape(mod: IRModule) -> IRModule:
     """The module with ``reshape`` for kernels in dataflow blocks that only copy in order.
 

@@ -15,7 +15,7 @@ from .graph_pass import graph_pass
 __all__ = ["DeadCodeElimination"]
 
 
-@graph_pass("relax.DeadCodeElimination")
+@graph_pass("DeadCodeElimination")
 def DeadCodeElimination(mod: IRModule, entry_functions: Sequence[str] | None = None) -> IRModule:
     """The module without bindings that no result depends on, and without uncalled functions.
 

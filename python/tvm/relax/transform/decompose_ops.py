@@ -102,7 +102,7 @@ def _decomposed(mod: IRModule, func_name: str | None, training: bool) -> IRModul
     return decomposer.builder_.get()
 
 
-@graph_pass("relax.DecomposeOpsForInference")
+@graph_pass("DecomposeOpsForInference")
 def DecomposeOpsForInference(mod: IRModule, func_name: str | None = None) -> IRModule:
     """The module with operators that stand for several others written as these, for inference.
 
@@ -116,7 +116,7 @@ def DecomposeOpsForInference(mod: IRModule, func_name: str | None = None) -> IRM
     return _decomposed(mod, func_name, training=False)
 
 
-@graph_pass("relax.DecomposeOpsForTraining")
+@graph_pass("DecomposeOpsForTraining")
 def DecomposeOpsForTraining(mod: IRModule, func_name: str | None = None) -> IRModule:
     """The same for training: what is left has gradients.
 

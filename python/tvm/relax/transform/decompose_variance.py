@@ -37,7 +37,7 @@ class _Decomposer(FunctionRewriter):
         return variance if name == "relax.variance" else op.sqrt(self.emit(variance))
 
 
-@graph_pass("relax.DecomposeVariance")
+@graph_pass("DecomposeVariance")
 def DecomposeVariance(mod: IRModule) -> IRModule:
     """The module with variances and standard deviations written as means and sums of squares.
 

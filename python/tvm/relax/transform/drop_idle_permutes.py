@@ -62,7 +62,7 @@ def _order(value: RelayExpr | None) -> list[int] | None:
     return list(range(rank))[::-1] if axes is None else [int(axis) % rank for axis in axes]
 
 
-@graph_pass("relax.DropIdlePermutes")
+@graph_pass("DropIdlePermutes")
 def DropIdlePermutes(mod: IRModule) -> IRModule:
     """The module with ``permute_dims`` that only move dimensions of one element as views.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
+from ..block_builder import merged_blocks
 from ..expr import (
     BindingBlock,
     Call,
@@ -45,7 +46,8 @@ def _expanded(func: Function) -> Function:
         value = _leaves(param, params)
         if not value.same_as(param):
             bindings.append(VarBinding(param, value))
-    body = SeqExpr([BindingBlock(bindings), *func.body.blocks], func.body.body)
+    blocks = merged_blocks([BindingBlock(bindings), *func.body.blocks])
+    body = SeqExpr(blocks, func.body.body)
     return Function(params, body, func.ret_struct_info, func.is_pure, func.attrs)
 
 
@@ -74,7 +76,7 @@ class _Caller(PyExprMutator):
             self._flatten(part, field, out)
 
 
-@graph_pass("relax.ExpandTupleArguments")
+@graph_pass("ExpandTupleArguments")
 def ExpandTupleArguments(mod: IRModule) -> IRModule:
     """The module with private functions that take the fields of tuples instead of the tuples.
 

@@ -29,7 +29,7 @@ class _Approximate(PyExprMutator):
         return call
 
 
-@graph_pass("relax.FastMathTransform")
+@graph_pass("FastMathTransform")
 def FastMathTransform(mod: IRModule) -> IRModule:
     """The module with kernels that approximate exp, tanh, erf and softmax.
 

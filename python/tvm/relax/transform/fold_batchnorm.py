@@ -126,7 +126,7 @@ class _BatchNormFolder(FunctionRewriter):
         return op.add(self.emit(op.multiply(data, spread_scale)), spread_shift)
 
 
-@graph_pass("relax.FoldBatchnorm")
+@graph_pass("FoldBatchnorm")
 def FoldBatchnorm(mod: IRModule) -> IRModule:
     """The module without batch normalisation.
 

@@ -16,7 +16,7 @@ from ..expr import Call, Constant, Function, PrimValue, ShapeExpr, Tuple, TupleG
 from ..op.rules import known_shape, number
 from ..rewriter import FunctionRewriter, map_functions, uses_of
 from ..struct_info import TupleStructInfo, tensor_fields
-from .attach_symbol import AttachGlobalSymbol
+from .attach_symbol import with_symbols
 from .fuse_ops import FuseOps
 from .graph_pass import graph_pass
 
@@ -115,12 +115,12 @@ def _evaluate(mod: IRModule, bindings: list, outputs: list[Var]) -> list[Constan
                 env[binding.var] = builder.emit(value)
             results = [builder.emit_output(env[var]) for var in outputs]
         builder.emit_func_output(Tuple(results))
-    fused = AttachGlobalSymbol()(FuseOps()(builder.get()))
+    fused = with_symbols(FuseOps()(builder.get()))
     machine = VirtualMachine(compile_fused(fused, Target("llvm")), tvm.cpu())
     return [Constant(array) for array in machine["main"]()]
 
 
-@graph_pass("relax.FoldConstant")
+@graph_pass("FoldConstant")
 def FoldConstant(mod: IRModule) -> IRModule:
     """The module with values that depend on constants only replaced by constants.
 

@@ -57,7 +57,7 @@ def _zero_borders(value: Call) -> list[tuple[int, int]] | None:
     return list(zip(sizes[::2], sizes[1::2]))
 
 
-@graph_pass("relax.FoldPad")
+@graph_pass("FoldPad")
 def FoldPad(mod: IRModule) -> IRModule:
     """The module with the zeros around images that convolutions read left to these.
 

@@ -290,7 +290,7 @@ def _is_causal(call: Call) -> bool:
     return settings.get("k", 0) == 0 and settings.get("fill", 0.0) == -math.inf
 
 
-@graph_pass("relax.FuseAttention")
+@graph_pass("FuseAttention")
 def FuseAttention(mod: IRModule, forms: Forms | None = None) -> IRModule:
     """The module with softmax(queries @ keys + biases) @ values as calls of `nn.head_attention`.
 

@@ -165,7 +165,9 @@ def with_own_extents(func: Function) -> Function:
     return bind_function(func, {}, extents)
 
 
-def _apply(mod: IRModule, rule: FusionPattern, bind_constants: bool) -> IRModule:
+def _apply(
+    mod: IRModule, rule: FusionPattern, bind_constants: bool, entries: Sequence[str]
+) -> IRModule:
     builder = BlockBuilder(mod)
 
     def add(func: Function, name: str) -> GlobalVar:
@@ -174,6 +176,8 @@ def _apply(mod: IRModule, rule: FusionPattern, bind_constants: bool) -> IRModule
     changed = False
     for gvar, func in mod.functions.items():
         if not isinstance(func, Function) or _is_outlined(func):
+            continue
+        if entries and str(gvar.name_hint) not in entries:
             continue
         matches = _Matches(func, rule)
         blocks: list[BindingBlock] = []
@@ -259,12 +263,13 @@ def with_renamed_calls(mod: IRModule, names: Mapping[str, GlobalVar]) -> IRModul
     return mod.with_functions(functions)
 
 
-@graph_pass("relax.FuseOpsByPattern")
+@graph_pass("FuseOpsByPattern")
 def FuseOpsByPattern(
     mod: IRModule,
     patterns: Sequence[FusionPattern | Sequence[Any]],
     bind_constants: bool = True,
     annotate_codegen: bool = False,
+    entry_functions: Sequence[str] | None = None,
 ) -> IRModule:
     """The module with what patterns match in dataflow blocks as functions of their own.
 
@@ -279,15 +284,21 @@ def FuseOpsByPattern(
     annotate_codegen : whether each function becomes one for a compiler, the part of the pattern's
         name before the dot, with attributes "Codegen" and "global_symbol" around the composite one,
         as :func:`RunCodegen` takes them. `MergeCompositeFunctions` does this for several at once.
+    entry_functions : names of the functions to look through; all graph functions where none are
+        given.
 
     Raises
     ------
     ValueError : a match needs a result that follows from one of its own, or variables are bound
         more than once.
+    KeyError : there is no function of a name.
     """
     _check_bound_once(mod)
+    entries = [str(name) for name in entry_functions or ()]
+    for name in entries:
+        mod.get_global_var(name)
     for given in patterns:
-        mod = _apply(mod, as_fusion_pattern(given), bind_constants)
+        mod = _apply(mod, as_fusion_pattern(given), bind_constants, entries)
     return _annotate(mod) if annotate_codegen else mod
 
 

@@ -400,7 +400,7 @@ class _Fuser:
         return gvar
 
 
-@graph_pass("relax.FuseOps")
+@graph_pass("FuseOps")
 def FuseOps(mod: IRModule, fuse_opt_level: int = -1) -> IRModule:
     """The module with every operator inside a function of attribute "Primitive".
 

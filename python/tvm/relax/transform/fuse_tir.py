@@ -200,7 +200,7 @@ def _is_fused(func: Function) -> bool:
     )
 
 
-@graph_pass("relax.FuseTIR")
+@graph_pass("FuseTIR")
 def FuseTIR(mod: IRModule) -> IRModule:
     """The module with one kernel for each function of attribute "Primitive".
 

@@ -90,7 +90,7 @@ def _name(value: Any) -> str:
     return str(getattr(value.op, "name", "")) if isinstance(value, Call) else ""
 
 
-@graph_pass("relax.GatherWindows")
+@graph_pass("GatherWindows")
 def GatherWindows(mod: IRModule) -> IRModule:
     """The module with convolutions of lines of few steps as products, unless others follow.
 

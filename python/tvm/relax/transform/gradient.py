@@ -213,7 +213,7 @@ class _WithoutGradients(PyExprMutator):
         return Call(op.get_op("call_tir"), new.args, None, new.sinfo_args)
 
 
-@graph_pass("relax.Gradient")
+@graph_pass("Gradient")
 def Gradient(
     mod: IRModule,
     func_name: str,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import tvm._ffi
 from tvm import error, tir
 from tvm.ir import GlobalVar, IRModule, RelayExpr
 
@@ -41,7 +44,32 @@ class _Inliner(PyExprMutator):
         return self.visit_expr(FreshVariables(self._mod).visit_expr(bound).body)
 
 
-@graph_pass("relax.InlinePrivateFunctions")
+@tvm._ffi.register_func("relax.FunctionInlineFunctions")
+def _inline_functions(func: Function, function_map: Mapping[str | GlobalVar, Function]) -> Function:
+    """The function with bodies in the place of calls; see ``relax.Function.inline_functions``."""
+    inlined: dict[str, Function] = {}
+    for key, value in function_map.items():
+        name = str(key.name_hint) if isinstance(key, GlobalVar) else str(key)
+        if name in inlined:
+            raise error.ValueError(f"inline_functions: '{name}' is given twice")
+        if not isinstance(value, Function):
+            raise error.TypeError(
+                f"inline_functions: '{name}' is {type(value).__name__}, only graph functions have "
+                "a body to inline"
+            )
+        inlined[name] = value
+    names = {name: GlobalVar(name) for name in inlined}
+    given = IRModule({names[name]: value for name, value in inlined.items()})
+    circles = detect_recursion(given)
+    if circles:
+        raise error.ValueError(
+            "inline_functions: functions call each other in a circle: "
+            + ", ".join(str(gvar.name_hint) for gvar in circles[0])
+        )
+    return _Inliner(given, inlined).visit_expr(func)
+
+
+@graph_pass("InlinePrivateFunctions")
 def InlinePrivateFunctions(mod: IRModule) -> IRModule:
     """The module with the body of each private graph function in the place of its calls.
 

@@ -124,7 +124,7 @@ class _Writer(PyExprMutator):
         return self.builder_.normalize(written)
 
 
-@graph_pass("relax.DataflowUseInplaceCalls")
+@graph_pass("DataflowUseInplaceCalls")
 def DataflowUseInplaceCalls(mod: IRModule) -> IRModule:
     """The module with results of element by element operators written over an operand that nobody
     needs any more.

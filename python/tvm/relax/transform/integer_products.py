@@ -420,7 +420,7 @@ def _signed_weights(
     return None if zero.any() else _Weights(values, scale)
 
 
-@graph_pass("relax.IntegerProducts")
+@graph_pass("IntegerProducts")
 def IntegerProducts(mod: IRModule) -> IRModule:
     """The module with convolutions and matrix products of quantised operands in integers.
 

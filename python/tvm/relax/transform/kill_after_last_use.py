@@ -33,6 +33,10 @@ def _released(binding: Binding) -> Call | None:
     return vm.kill_object(var) if holds_memory and isinstance(value, Call) else None
 
 
+def _is_storage(release: Call) -> bool:
+    return _is_call(release, "memory.kill_storage")
+
+
 class _Readers:
     """The last place of a body that reads each variable, or memory that is a part of its own."""
 
@@ -75,15 +79,15 @@ class _Killer(PyExprMutator):
             self.builder_.begin_binding_block()
             for binding in block.bindings:
                 self.visit_binding(binding)
-                for var in last.get(binding.var, ()):
-                    release = _released(bindings[var])
-                    if release is not None:
-                        self.builder_.emit(release, "_")
+                releases = [_released(bindings[var]) for var in last.get(binding.var, ())]
+                # Tensors go before the storage that they are in.
+                for release in sorted(filter(None, releases), key=_is_storage):
+                    self.builder_.emit(release, "_")
             blocks.append(self.builder_.end_block())
         return SeqExpr(blocks, op.body)
 
 
-@graph_pass("relax.KillAfterLastUse")
+@graph_pass("KillAfterLastUse")
 def KillAfterLastUse(mod: IRModule) -> IRModule:
     """The module with objects let go of right after the last binding that reads them.
 

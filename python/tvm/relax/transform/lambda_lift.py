@@ -123,7 +123,7 @@ class _Lifter(PyExprMutator):
         return invoke(self.visit_expr(op.op), args, op.struct_info)
 
 
-@graph_pass("relax.LambdaLift")
+@graph_pass("LambdaLift")
 def LambdaLift(mod: IRModule) -> IRModule:
     """The module with the functions inside of graph functions as private functions of their own.
 

@@ -49,7 +49,7 @@ class _Attacher(PyExprMutator):
         return Call(call.op, args, call.attrs, call.sinfo_args)
 
 
-@graph_pass("relax.AttachAttrLayoutFreeBuffers")
+@graph_pass("AttachAttrLayoutFreeBuffers")
 def AttachAttrLayoutFreeBuffers(mod: IRModule) -> IRModule:
     """The module with "layout_free_buffers" on kernels that are given weights.
 

@@ -93,7 +93,7 @@ def _callback(name: str, gives: StructInfo, purity: bool) -> Var:
     return Var(name, FuncStructInfo(params, gives, purity=purity))
 
 
-@graph_pass("relax.LazyGetInput")
+@graph_pass("LazyGetInput")
 def LazyGetInput(mod: IRModule) -> IRModule:
     """The module with weights that functions ask for when they read them first.
 
@@ -168,7 +168,7 @@ def _is_exported(func: Function) -> bool:
     return func.attrs is not None and "global_symbol" in func.attrs
 
 
-@graph_pass("relax.LazySetOutput")
+@graph_pass("LazySetOutput")
 def LazySetOutput(mod: IRModule) -> IRModule:
     """The module with results that exported functions hand over when they are ready.
 
@@ -295,7 +295,7 @@ class _Transformer(PyExprMutator):
             self.builder_.emit(vm.kill_object(self.get_var_remap(read)), "_")
 
 
-@graph_pass("relax.LazyTransformParams")
+@graph_pass("LazyTransformParams")
 def LazyTransformParams(
     mod: IRModule,
     fget_item: str = "get_item",

@@ -38,7 +38,7 @@ class _Lowering(PyExprMutator):
         return memory.alloc_tensor(storage, 0, shape, dtype)
 
 
-@graph_pass("relax.LowerAllocTensor")
+@graph_pass("LowerAllocTensor")
 def LowerAllocTensor(mod: IRModule) -> IRModule:
     """The module with storage for each allocated tensor that no plan of memory gave storage.
 

@@ -60,7 +60,7 @@ class _Rewriter(PyExprMutator):
         return builtin.alloc_tensor(info.shape, str(info.dtype), device, scope)
 
 
-@graph_pass("relax.CallTIRRewrite")
+@graph_pass("CallTIRRewrite")
 def CallTIRRewrite(mod: IRModule) -> IRModule:
     """The module with tensors allocated for what ``call_tir`` and its like give, and plain calls.
 

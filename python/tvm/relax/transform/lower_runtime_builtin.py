@@ -83,7 +83,7 @@ class _Lowering(PyExprMutator):
         return call
 
 
-@graph_pass("relax.LowerRuntimeBuiltin")
+@graph_pass("LowerRuntimeBuiltin")
 def LowerRuntimeBuiltin(mod: IRModule) -> IRModule:
     """The module with operators for memory, shapes and closures as the virtual machine's.
 

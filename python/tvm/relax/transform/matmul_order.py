@@ -133,7 +133,7 @@ def _adjusted(func: Function) -> Function:
     return rewrite_call(pattern, rewrite, func)
 
 
-@graph_pass("relax.AdjustMatmulOrder")
+@graph_pass("AdjustMatmulOrder")
 def AdjustMatmulOrder(mod: IRModule) -> IRModule:
     """The module with products of three factors in the order that takes fewer multiplications.
 
@@ -174,7 +174,7 @@ def _expanded(func: Function) -> Function:
     return rewrite_call(pattern, rewrite, func)
 
 
-@graph_pass("relax.ExpandMatmulOfSum")
+@graph_pass("ExpandMatmulOfSum")
 def ExpandMatmulOfSum(mod: IRModule) -> IRModule:
     """The module with ``x @ y + x @ z`` in the place of ``x @ (y + z)``.
 

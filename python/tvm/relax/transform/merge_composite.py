@@ -141,7 +141,7 @@ def _unmarked(func: Function) -> Function:
     return Function(func.params, func.body, func.ret_struct_info, func.is_pure, attrs)
 
 
-@graph_pass("relax.MergeCompositeFunctions")
+@graph_pass("MergeCompositeFunctions")
 def MergeCompositeFunctions(mod: IRModule) -> IRModule:
     """The module with calls of composite functions for one compiler joined into one function.
 

@@ -47,7 +47,7 @@ def _with_programs(mod: IRModule) -> IRModule:
     return Sequential([LegalizeOps(), FuseTIR()])(mod)
 
 
-@graph_pass("relax.MetaScheduleTuneIRMod")
+@graph_pass("MetaScheduleTuneIRMod")
 def MetaScheduleTuneIRMod(
     mod: IRModule,
     params: Mapping[str, NDArray | np.ndarray],
@@ -75,7 +75,7 @@ def MetaScheduleTuneIRMod(
     return mod
 
 
-@graph_pass("relax.MetaScheduleTuneTIR")
+@graph_pass("MetaScheduleTuneTIR")
 def MetaScheduleTuneTIR(mod: IRModule, work_dir: str, max_trials_global: int) -> IRModule:
     """The module as it was, after a search for each of its tensor programs, called or not.
 
@@ -91,7 +91,7 @@ def MetaScheduleTuneTIR(mod: IRModule, work_dir: str, max_trials_global: int) ->
     return mod
 
 
-@graph_pass("relax.MetaScheduleApplyDatabase")
+@graph_pass("MetaScheduleApplyDatabase")
 def MetaScheduleApplyDatabase(
     mod: IRModule, work_dir: str | None = None, enable_warning: bool = False
 ) -> IRModule:
@@ -116,7 +116,7 @@ def MetaScheduleApplyDatabase(
     return apply(_with_programs(mod), target, work_dir, enable_warning)
 
 
-@graph_pass("relax.FewShotTuning")
+@graph_pass("FewShotTuning")
 def FewShotTuning(mod: IRModule, valid_count: int = 1, benchmark: bool = False) -> IRModule:
     """The module with schedules for its tensor programs that a few random attempts gave.
 

@@ -11,7 +11,7 @@ from .graph_pass import graph_pass
 __all__ = ["Normalize"]
 
 
-@graph_pass("relax.Normalize")
+@graph_pass("Normalize")
 def Normalize(mod: IRModule) -> IRModule:
     """The module with every graph function in normal form.
 

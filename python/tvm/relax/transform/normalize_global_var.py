@@ -9,7 +9,7 @@ from ..expr import Function
 from ..expr_functor import PyExprMutator, mutator
 from .graph_pass import graph_pass
 
-__all__ = ["NormalizeGlobalVar"]
+__all__ = ["NormalizeGlobalVar", "rename_functions"]
 
 
 @mutator
@@ -20,6 +20,18 @@ class _Renamer(PyExprMutator):
 
     def visit_global_var_(self, op: GlobalVar) -> RelayExpr:
         return self._names.get(op, op)
+
+
+def rename_functions(mod: IRModule, names: dict[GlobalVar, GlobalVar]) -> IRModule:
+    """The module with functions under other names, in calls of graph functions too."""
+    if not names:
+        return mod
+    functions = {names.get(gvar, gvar): func for gvar, func in mod.functions.items()}
+    renamer = _Renamer(mod.with_functions(functions), names)
+    for gvar, func in functions.items():
+        if isinstance(func, Function):
+            functions[gvar] = renamer.visit_expr(func)
+    return mod.with_functions(functions)
 
 
 def _symbol(func: BaseFunc) -> str | None:
@@ -35,7 +47,7 @@ def _fresh(name: str, taken: set[str]) -> str:
     return new
 
 
-@graph_pass("relax.NormalizeGlobalVar")
+@graph_pass("NormalizeGlobalVar")
 def NormalizeGlobalVar(mod: IRModule) -> IRModule:
     """The module with every public function under its ``global_symbol``.
 
@@ -61,11 +73,4 @@ def NormalizeGlobalVar(mod: IRModule) -> IRModule:
         if new != old:
             taken.add(new)
             names[gvar] = GlobalVar(new)
-    if not names:
-        return mod
-    functions = {names.get(gvar, gvar): func for gvar, func in mod.functions.items()}
-    renamer = _Renamer(mod.with_functions(functions), names)
-    for gvar, func in functions.items():
-        if isinstance(func, Function):
-            functions[gvar] = renamer.visit_expr(func)
-    return mod.with_functions(functions)
+    return rename_functions(mod, names)

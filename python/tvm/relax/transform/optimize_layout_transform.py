@@ -83,7 +83,7 @@ class _Optimizer(FunctionRewriter):
         return args.fields[0] if value.attrs.get("pad_value", None) is None else None
 
 
-@graph_pass("relax.OptimizeLayoutTransform")
+@graph_pass("OptimizeLayoutTransform")
 def OptimizeLayoutTransform(mod: IRModule) -> IRModule:
     """The module without pairs of changes of layout after which every element is where it was.
 

@@ -197,7 +197,7 @@ def _widened(value: Constant, shape: Sequence[int]) -> Constant:
     return value.rearranged(widen)
 
 
-@graph_pass("relax.PadColumns")
+@graph_pass("PadColumns")
 def PadColumns(mod: IRModule, ends_inside: bool = False) -> IRModule:
     """The module with matrix products and convolutions that fill whole vectors.
 

@@ -119,7 +119,7 @@ def _name(value: Any) -> str:
     return str(getattr(value.op, "name", "")) if isinstance(value, Call) else ""
 
 
-@graph_pass("relax.PairFourier")
+@graph_pass("PairFourier")
 def PairFourier(mod: IRModule) -> IRModule:
     """The module with transforms of rows on pairs, where their parts come from and go into pairs.
 

@@ -53,7 +53,7 @@ def _without(func: Function) -> Function:
     return remove_all_unused(result) if remover.changed else func
 
 
-@graph_pass("relax.RemoveRedundantReshape")
+@graph_pass("RemoveRedundantReshape")
 def RemoveRedundantReshape(mod: IRModule) -> IRModule:
     """The module with one reshape in the place of several that follow each other, and none where
     the shape stays."""

@@ -90,7 +90,7 @@ def _with_results(func: Function, kept: list[int]) -> Function | None:
     return without_dead_code(Function(func.params, body, None, func.is_pure, func.attrs))
 
 
-@graph_pass("relax.RemoveUnusedOutputs")
+@graph_pass("RemoveUnusedOutputs")
 def RemoveUnusedOutputs(mod: IRModule) -> IRModule:
     """The module with private functions that give no more than what some caller reads.
 

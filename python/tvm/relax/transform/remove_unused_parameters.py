@@ -100,7 +100,7 @@ def _is_private(func: object) -> bool:
     return isinstance(func, Function) and "global_symbol" not in (func.attrs or {})
 
 
-@graph_pass("relax.RemoveUnusedParameters")
+@graph_pass("RemoveUnusedParameters")
 def RemoveUnusedParameters(mod: IRModule) -> IRModule:
     """The module with parameters of private functions that nothing depends on taken away.
 

@@ -41,7 +41,7 @@ def _takes_last(func: Function) -> Function:
     return rewrite_call(pattern, rewrite, func)
 
 
-@graph_pass("relax.ReorderTakeAfterMatmul")
+@graph_pass("ReorderTakeAfterMatmul")
 def ReorderTakeAfterMatmul(mod: IRModule) -> IRModule:
     """The module with columns taken of a product, in the place of a product with columns taken.
 
@@ -90,7 +90,7 @@ def _permutes_last(func: Function) -> Function:
     return rewrite_call(pattern, rewrite, func)
 
 
-@graph_pass("relax.ReorderPermuteDimsAfterConcat")
+@graph_pass("ReorderPermuteDimsAfterConcat")
 def ReorderPermuteDimsAfterConcat(mod: IRModule) -> IRModule:
     """The module with one change of axes after a concatenation whose parts all had the same one.
 

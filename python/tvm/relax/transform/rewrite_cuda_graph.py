@@ -393,7 +393,7 @@ class _Launcher(PyExprMutator):
             self._results[var] = TupleGetItem(results, position)
 
 
-@graph_pass("relax.RewriteCUDAGraph")
+@graph_pass("RewriteCUDAGraph")
 def RewriteCUDAGraph(mod: IRModule) -> IRModule:
     """The module with runs of kernels over fixed memory as functions, if the configuration has
     ``relax.backend.use_cuda_graph``; else the module.

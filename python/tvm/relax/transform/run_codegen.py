@@ -61,7 +61,7 @@ def _compiled(
     return list(compiler(list(functions), dict(options), names)), constants
 
 
-@graph_pass("relax.RunCodegen")
+@graph_pass("RunCodegen")
 def RunCodegen(
     mod: IRModule,
     target_options: Mapping[str, Mapping[str, Any]] | None = None,

@@ -368,7 +368,7 @@ def _without_value(extent: PrimExpr) -> Exception:
     )
 
 
-@graph_pass("relax.VMShapeLower")
+@graph_pass("VMShapeLower")
 def VMShapeLower(mod: IRModule, emit_err_ctx: bool = True) -> IRModule:
     """The module with extents on a heap of each function: no shape in it is symbolic any more.
 

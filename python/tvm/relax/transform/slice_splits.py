@@ -56,7 +56,7 @@ def _bounds(cuts: object, extent: int) -> list[tuple[int, int]] | None:
     return list(pairwise(places))
 
 
-@graph_pass("relax.SliceSplits")
+@graph_pass("SliceSplits")
 def SliceSplits(mod: IRModule) -> IRModule:
     """The module with each piece of a split read as a slice of the whole.
 

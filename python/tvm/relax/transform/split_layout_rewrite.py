@@ -166,7 +166,7 @@ class _Splitter(PyExprMutator):
         return TensorStructInfo(list(buffer.shape), str(buffer.dtype))
 
 
-@graph_pass("relax.SplitLayoutRewritePreproc")
+@graph_pass("SplitLayoutRewritePreproc")
 def SplitLayoutRewritePreproc(mod: IRModule) -> IRModule:
     """The module with copies of weights into another layout as kernels of their own.
 

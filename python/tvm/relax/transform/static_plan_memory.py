@@ -256,7 +256,7 @@ class _Placer(PyExprMutator):
         self.reemit_binding(binding, memory.alloc_tensor(made, 0, shape, dtype))
 
 
-@graph_pass("relax.StaticPlanBlockMemory")
+@graph_pass("StaticPlanBlockMemory")
 def StaticPlanBlockMemory(mod: IRModule) -> IRModule:
     """The module with storage that allocated tensors of a block share one after another.
 

@@ -89,7 +89,7 @@ def _converted(func: Function, min_size: int) -> Function:
     return _Localised(_local_vars(made)).visit_expr(made)
 
 
-@graph_pass("relax.ConvertToDataflow")
+@graph_pass("ConvertToDataflow")
 def ConvertToDataflow(mod: IRModule, min_size: int = 2) -> IRModule:
     """The module with bindings that have no effects, and follow each other, in dataflow blocks.
 

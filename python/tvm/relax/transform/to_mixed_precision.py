@@ -230,7 +230,7 @@ class _Converter(PyExprMutator):
         return self.builder_.normalize(astype(self.builder_.normalize_argument(value), dtype))
 
 
-@graph_pass("relax.ToMixedPrecision")
+@graph_pass("ToMixedPrecision")
 def ToMixedPrecision(
     mod: IRModule, out_dtype: str = "float32", fp16_input_names: Sequence[str] | None = None
 ) -> IRModule:

@@ -88,7 +88,18 @@ def _sorted(block: DataflowBlock, func: Function, depth_first: bool, from_inputs
     return [bindings[var] for var in order]
 
 
-@graph_pass("relax.TopologicalSort")
+def _check(order: str = "depth-first", direction: str = "from-inputs") -> None:
+    for what, value, choices in (
+        ("order", order, ("depth-first", "breadth-first")),
+        ("direction", direction, ("from-inputs", "from-outputs")),
+    ):
+        if value not in choices:
+            raise error.ValueError(
+                f'TopologicalSort: {what} must be "{choices[0]}" or "{choices[1]}", got {value!r}'
+            )
+
+
+@graph_pass("TopologicalSort", check=_check)
 def TopologicalSort(
     mod: IRModule, order: str = "depth-first", direction: str = "from-inputs"
 ) -> IRModule:
@@ -106,14 +117,6 @@ def TopologicalSort(
     ------
     ValueError : an option has another value.
     """
-    for what, value, choices in (
-        ("order", order, ("depth-first", "breadth-first")),
-        ("direction", direction, ("from-inputs", "from-outputs")),
-    ):
-        if value not in choices:
-            raise error.ValueError(
-                f'TopologicalSort: {what} must be "{choices[0]}" or "{choices[1]}", got {value!r}'
-            )
 
     def rewrite(func: Function) -> Function:
         blocks = []

@@ -201,7 +201,7 @@ def is_fused(mod: IRModule) -> bool:
     return len(graph_functions(mod)) < graphs
 
 
-@graph_pass("relax.OptimizeForInference")
+@graph_pass("OptimizeForInference")
 def OptimizeForInference(
     mod: IRModule,
     winograd: bool = False,
@@ -227,7 +227,7 @@ def OptimizeForInference(
     return ChooseProducts(winograd, strassen, forms)(prepared)
 
 
-@graph_pass("relax.PrepareGraph")
+@graph_pass("PrepareGraph")
 def PrepareGraph(
     mod: IRModule,
     attention: bool = False,
@@ -262,7 +262,7 @@ def PrepareGraph(
     return Sequential(passes)(mod)
 
 
-@graph_pass("relax.ChooseProducts")
+@graph_pass("ChooseProducts")
 def ChooseProducts(
     mod: IRModule, winograd: bool = False, strassen: bool = False, forms: Forms | None = None
 ) -> IRModule:

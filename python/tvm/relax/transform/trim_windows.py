@@ -96,7 +96,7 @@ def _kept_rows(
     return first, last
 
 
-@graph_pass("relax.TrimWindows")
+@graph_pass("TrimWindows")
 def TrimWindows(mod: IRModule) -> IRModule:
     """The module with the windows of convolutions as large as data is read.
 

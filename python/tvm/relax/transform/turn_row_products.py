@@ -42,7 +42,7 @@ class _Turner(FunctionRewriter):
         return move.args[0] if list(order) == turned else None
 
 
-@graph_pass("relax.TurnRowProducts")
+@graph_pass("TurnRowProducts")
 def TurnRowProducts(mod: IRModule) -> IRModule:
     """The module with ``matmul(row, permute_dims(x))`` as products of the rows of x with a column.
 

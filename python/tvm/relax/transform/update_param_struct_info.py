@@ -35,7 +35,7 @@ class _Updater(PyExprMutator):
         return Function(params, body, None, op.is_pure, op.attrs)
 
 
-@graph_pass("relax.UpdateParamStructInfo")
+@graph_pass("UpdateParamStructInfo")
 def UpdateParamStructInfo(
     mod: IRModule, sinfo_func: Callable[[Var], StructInfo | None]
 ) -> IRModule:

@@ -200,7 +200,7 @@ def _devices_of(mod: IRModule) -> list[VDevice]:
     return [info for info in dict(mod.global_infos).get("vdevice", ()) if isinstance(info, VDevice)]
 
 
-@graph_pass("relax.RealizeVDevice")
+@graph_pass("RealizeVDevice")
 def RealizeVDevice(mod: IRModule) -> IRModule:
     """The module whose tensors say on which device they live, as far as that follows.
 
@@ -250,7 +250,7 @@ class _Replacer(PyExprMutator):
         return Call(new.op, new.args, dict_attrs(attrs), new.sinfo_args)
 
 
-@graph_pass("relax.UpdateVDevice")
+@graph_pass("UpdateVDevice")
 def UpdateVDevice(mod: IRModule, new_vdevice: VDevice, index: int) -> IRModule:
     """The module with another device in the place of one that it lists.
 

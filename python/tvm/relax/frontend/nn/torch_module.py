@@ -35,9 +35,10 @@ class TorchModule:
         self.vm = vm
         self.params = list(params)
         try:
-            self.effects: Any = vm["_initialize_effect"]()
-        except KeyError:
-            self.effects = None
+            start = vm["_initialize_effect"]
+        except AttributeError:
+            start = None
+        self.effects: Any = None if start is None else start()
 
     def __getitem__(self, method_name: str) -> Callable[..., Any]:
         if method_name not in self.spec.method_names:

@@ -47,6 +47,9 @@ def _layout_transform(builder: BlockBuilder, call: Call) -> RelayExpr:
     schedule.transform_layout(name, ("write", 0), index_map, value)
     if separators:
         schedule.set_axis_separator(name, ("write", 0), separators)
+    read = [int(axis) for axis in call.attrs.get("input_axis_separators", None) or ()]
+    if read:
+        schedule.set_axis_separator(name, ("read", 0), read)
     gvar = builder.add_func(schedule.mod["main"], name)
     extents = copied.args[2] if len(copied.args) > 2 else None
     return call_tir(gvar, [call.args[0]], call.struct_info, extents)

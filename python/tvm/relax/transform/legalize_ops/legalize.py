@@ -62,7 +62,7 @@ class _Legalizer(PyExprMutator):
         return value if value.same_as(call) else self.visit_expr(value)
 
 
-@graph_pass("relax.LegalizeOps")
+@graph_pass("LegalizeOps")
 def LegalizeOps(
     mod: IRModule, customize_legalize_map: Mapping | None = None, enable_warning: bool = False
 ) -> IRModule:
@@ -137,7 +137,7 @@ def _left_in(mod: IRModule) -> set[str]:
     return names
 
 
-@graph_pass("relax.LegalizeUnfusableOps")
+@graph_pass("LegalizeUnfusableOps")
 def LegalizeUnfusableOps(mod: IRModule) -> IRModule:
     """The module with those operators as calls of kernels that fusion cannot compute."""
     if not any(_has_unfusable(func) for func in mod.functions.values()):
