@@ -237,7 +237,9 @@ def _is_empty(anchor: te.Tensor) -> bool:
     if not isinstance(operation, te.ComputeOp):
         return False
     loops = [*operation.axis, *operation.reduce_axis]
-    return any(isinstance(loop.dom.extent, tir.IntImm) and int(loop.dom.extent) == 0 for loop in loops)
+    return any(
+        isinstance(loop.dom.extent, tir.IntImm) and int(loop.dom.extent) == 0 for loop in loops
+    )
 
 
 def schedule_args_for(

@@ -215,7 +215,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "i1e": _bessel_i(1, is_scaled=True),
 }
 # What PyTorch's definitions of other operators call them.
-_PRIMITIVES = {"erfinv": "erf_inv", **{name: f"bessel_{name}" for name in ("i0", "i0e", "i1", "i1e")}}
+_PRIMITIVES = {
+    "erfinv": "erf_inv",
+    **{name: f"bessel_{name}" for name in ("i0", "i0e", "i1", "i1e")},
+}
 
 
 def _operators(name: str) -> list[Any]:

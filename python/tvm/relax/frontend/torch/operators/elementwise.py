@@ -268,9 +268,7 @@ def _classify(a: Arguments) -> RelayExpr:
     return op.make_call(name, a["self"])
 
 
-def _selected(
-    a: Arguments, condition: RelayExpr, first: RelayExpr, second: RelayExpr
-) -> RelayExpr:
+def _selected(a: Arguments, condition: RelayExpr, first: RelayExpr, second: RelayExpr) -> RelayExpr:
     if first.struct_info.ndim or second.struct_info.ndim:
         return op.make_call("where", condition, first, second)
     # Two numbers have no type of their own once they are part of a kernel.
