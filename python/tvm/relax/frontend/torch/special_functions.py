@@ -81,7 +81,7 @@ def _digamma(x: Tensor) -> Tensor:
 
 
 def _zeta(x: int, q: Tensor) -> Tensor:
-    """The sum of (k + q)^-x over all k, of positive q: the first terms, and 23.1.30 for the rest."""
+    """The sum of (k + q)^-x over all k, of positive q: some terms, and 23.1.30 for the rest."""
     value = torch.zeros_like(q)
     for k in range(_TERMS_OF_ZETA):
         value = value + (q + k) ** -x

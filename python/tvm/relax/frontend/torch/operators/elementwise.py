@@ -398,16 +398,19 @@ def _to(a: Arguments) -> RelayExpr:
     return a.operand("self")
 
 
-# What PyTorch's own definitions end in: the operators of its primitive layer, which promote nothing.
+# What PyTorch's own definitions end in: operators of its primitive layer, which promote nothing.
 for _name in (
-    "abs acos acosh asin asinh atan atanh bitwise_not ceil conj_physical cos cosh erf exp exp2 expm1 "
-    "floor isfinite log log10 log1p log2 neg real reciprocal round rsqrt sign signbit sin sinh sqrt "
-    "tan tanh trunc atan2 fmax fmin hypot maximum minimum nextafter"
-).split():
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_not", "ceil"),
+    *("conj_physical", "cos", "cosh", "erf", "exp", "exp2", "expm1", "floor", "fmax", "fmin"),
+    *("hypot", "isfinite", "log", "log10", "log1p", "log2", "maximum", "minimum", "neg"),
+    *("nextafter", "real", "reciprocal", "round", "rsqrt", "sign", "signbit", "sin", "sinh"),
+    *("sqrt", "tan", "tanh", "trunc"),
+):
     CONVERTERS[f"prims.{_name}.default"] = CONVERTERS[f"aten.{_name}.default"]
 for _name in (
-    "add bitwise_and bitwise_or bitwise_xor div eq fmod ge gt le lt mul ne remainder sub"
-).split():
+    *("add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "fmod", "ge", "gt", "le"),
+    *("lt", "mul", "ne", "remainder", "sub"),
+):
     CONVERTERS[f"prims.{_name}.default"] = CONVERTERS[f"aten.{_name}.Tensor"]
 
 
