@@ -96,6 +96,7 @@ POINTWISE = {
     "fill.Tensor": [(X, torch.tensor(2.0))],
     "dropout.default": [(X, 0.5, False)],
     "alpha_dropout.default": [(X, 0.5, False)],
+    "feature_alpha_dropout.default": [(IMAGE, 0.5, False)],
     "feature_dropout.default": [(X, 0.5, False)],
     "bucketize.Tensor": [(X, SORTED), (X, SORTED, {"right": True})],
     "searchsorted.Tensor": [(SORTED, X), (SORTED, X, {"right": True, "out_int32": True}),

@@ -187,11 +187,12 @@ class ProgramImporter:
         """
         importer = self._importer(sizes)
         mod = importer.run()
-        for _ in range(_DEFINED_BY_DEFINED):
-            # Converters refuse some settings that an operator's definition by others allows.
-            decomposable = importer.decomposable()
+        # Converters refuse some settings that an operator's definition by others allows. That
+        # of a special function may be by other special functions.
+        for known in (_DEFINITIONS, SPECIAL_FUNCTIONS):
+            decomposable = importer.decomposable(known)
             if not decomposable:
-                break
+                continue
             self._program = self._program.run_decompositions(_decompositions(decomposable))
             importer = self._importer(sizes)
             mod = importer.run()
@@ -210,8 +211,6 @@ class ProgramImporter:
 
 
 _DEFINITIONS = {**decomposition_table, **FUSED_LAYERS, **SPECIAL_FUNCTIONS}
-# How often the operators of a definition may be defined by others.
-_DEFINED_BY_DEFINED = 4
 
 
 def _decompositions(wanted: Collection[OpOverload]) -> dict[Any, Any]:
@@ -407,9 +406,16 @@ class _Importer:
             self._builder.emit_func_output(outputs[0] if single and outputs else Tuple(outputs))
         return self._builder.get()
 
-    def decomposable(self) -> set[OpOverload]:
-        """Operators that could not be imported and that are defined by others."""
-        return {p.target for p in self._problems if p.target in _DEFINITIONS}
+    def decomposable(self, definitions: Collection[OpOverload]) -> set[OpOverload]:
+        """Operators that could not be imported and that are defined by others.
+
+        None that draws random numbers: whether the program takes a seed is known by now.
+        """
+        return {
+            p.target
+            for p in self._problems
+            if p.target in definitions and torch.Tag.nondeterministic_seeded not in p.target.tags
+        }
 
     def raise_problems(self) -> None:
         """Raise the report of the operators that could not be imported, if there are any."""

@@ -57,7 +57,10 @@ for _aten in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy", "deta
     CONVERTERS[f"aten.{_aten}.default"] = _same
 
 
-@converter("dropout.default", "feature_dropout.default", "alpha_dropout.default")
+@converter(
+    *("dropout.default", "feature_dropout.default"),
+    *("alpha_dropout.default", "feature_alpha_dropout.default"),
+)
 def _dropout(a: Arguments) -> RelayExpr:
     a.refuse_unless(not a["train"], "in training mode; call model.eval() before the export")
     # The form that writes in place calls it otherwise.
