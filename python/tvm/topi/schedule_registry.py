@@ -215,10 +215,11 @@ def schedule_for(
     outputs = [outs] if isinstance(outs, te.Tensor) else list(outs)
     if not isinstance(target, Target):
         target = Target(target) if target else Target.current() or Target("llvm")
+    if any(map(_is_empty, operations_of(outputs))):
+        return default_schedule(outputs, target)
     for name, anchor in (anchor_of(outputs), ("", outputs[0])):
         # Rules for products tell the data from the weights, which one tensor is not both of.
-        plain = _is_square(name, anchor) or _is_empty(anchor)
-        rule = None if plain else _rule(name, target)
+        rule = None if _is_square(name, anchor) else _rule(name, target)
         chosen = rule(anchor, outputs, target) if rule is not None else None
         if chosen is not None:
             return chosen
@@ -231,15 +232,10 @@ def _is_square(name: str, anchor: te.Tensor) -> bool:
     return is_product and len(anchor.op.input_tensors) == 1
 
 
-def _is_empty(anchor: te.Tensor) -> bool:
+def _is_empty(operation: te.ComputeOp) -> bool:
     """Whether there is nothing to compute or to sum, which rules have no tiles for."""
-    operation = anchor.op
-    if not isinstance(operation, te.ComputeOp):
-        return False
-    loops = [*operation.axis, *operation.reduce_axis]
-    return any(
-        isinstance(loop.dom.extent, tir.IntImm) and int(loop.dom.extent) == 0 for loop in loops
-    )
+    extents = [loop.dom.extent for loop in (*operation.axis, *operation.reduce_axis)]
+    return any(isinstance(extent, tir.IntImm) and int(extent) == 0 for extent in extents)
 
 
 def schedule_args_for(
@@ -257,7 +253,7 @@ def schedule_args_for(
         target = Target(target) if target else Target.current() or Target("llvm")
     name, anchor = anchor_of(outputs)
     rule = next((r for key in target.keys if (r := _PACKINGS.get((name, str(key))))), None)
-    if rule is not None and not _is_empty(anchor):
+    if rule is not None and not any(map(_is_empty, operations_of(outputs))):
         for position, weight in enumerate(args):
             if position not in constants or not _is_weight_of(weight, anchor, outputs):
                 continue

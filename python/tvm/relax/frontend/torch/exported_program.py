@@ -233,6 +233,16 @@ def _is_translatable(graph: torch.fx.Graph) -> bool:
     )
 
 
+def _is_empty(node: torch.fx.Node) -> bool:
+    """Whether the node's only result is a tensor of real numbers without elements."""
+    result = node.meta.get("val")
+    return isinstance(result, torch.Tensor) and 0 in result.shape and not result.is_complex()
+
+
+def _nothing(arguments: Arguments) -> RelayExpr:
+    return arguments.tensor(0, arguments.result_shape, arguments.result_dtype)
+
+
 def _is_complex(node: torch.fx.Node) -> bool:
     """Whether a result of the node is a tensor of complex numbers."""
     results = pytree.tree_leaves(node.meta.get("val"))
@@ -527,7 +537,8 @@ class _Importer:
             arguments = Arguments(
                 self._builder, node, self._values.__getitem__, self._sizes, self._next_stream
             )
-            value = converter(arguments)
+            # Nothing to compute has no element whose place or whose value could be asked for.
+            value = _nothing(arguments) if _is_empty(node) else converter(arguments)
             if isinstance(value, list):
                 for k, item in enumerate(value):
                     arguments.refuse_unless(

@@ -143,6 +143,18 @@ def _signbit(a: Arguments) -> RelayExpr:
     return op.make_call("less", data, const(0, a.dtype("self")))
 
 
+@converter("angle.default")
+def _angle(a: Arguments) -> RelayExpr:
+    """That of real numbers: pi of negative ones."""
+    data = a.operand("self")
+    start = a.emit(op.zeros_like(data))
+    if a.dtype("self").startswith(("float", "bfloat")):
+        start = a.emit(_selected(a, a.call("isnan", data), data, start))
+    is_negative = a.call("less", data, const(0, a.result_dtype))
+    turned = a.tensor(math.pi, a.result_shape, a.result_dtype)
+    return _selected(a, is_negative, turned, start)
+
+
 # Powers up to this one are products.
 _LARGEST_PRODUCT = 8
 

@@ -150,7 +150,7 @@ def _log_softmax(a: Arguments) -> RelayExpr:
 
 @converter("logsumexp.default")
 def _logsumexp(a: Arguments) -> RelayExpr:
-    axes = a.axes()
+    axes = a.axes() if a.rank("self") else None
     largest = a.call("max", a.operand("self"), axis=axes, keepdims=True)
     # Infinity less infinity would be no number.
     nothing = a.emit(op.zeros_like(largest))

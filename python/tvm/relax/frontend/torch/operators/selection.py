@@ -150,6 +150,10 @@ refuse(
 def _index_update(a: Arguments) -> RelayExpr:
     """Whole slices at an index vector; the same as a scatter with the indices repeated."""
     axis, shape = a.axis(), a.shape("source")
+    if not a.rank("self"):
+        # Of a single number as of a vector with one.
+        ones = {name: a.emit(op.reshape(a[name], [1])) for name in ("self", "source")}
+        return op.reshape(a.emit(_index_update(a.replaced(ones))), ())
     apart = [1] * len(shape)
     apart[axis] = shape[axis]
     index = a.tensor(a.emit(op.reshape(a["index"], apart)), shape, a.dtype("index"))

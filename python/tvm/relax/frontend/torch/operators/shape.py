@@ -329,6 +329,8 @@ def _memory_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | N
 
 @converter("unfold.default")
 def _unfold(a: Arguments) -> RelayExpr:
+    if not a.rank("self"):
+        return op.reshape(a["self"], a.result_shape)
     axis, size, step = a.axis("dimension"), int(a["size"]), int(a["step"])
     shape = a.shape("self")
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
