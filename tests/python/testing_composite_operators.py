@@ -295,6 +295,36 @@ PRODUCTS = {
     ],
 }  # fmt: skip
 
+# Far from singular, in an order that asks for swaps of rows.
+REGULAR = (randn(2, 3, 4, 4) + 3 * torch.eye(4))[..., [2, 0, 3, 1], :]
+DEFINITE = REGULAR @ REGULAR.mT + torch.eye(4)
+LU, PIVOTS = torch.linalg.lu_factor(REGULAR)
+RIGHT = randn(3, 4, 2)
+SYSTEMS = {
+    "_linalg_det.default": [(REGULAR,), (randn(1, 1),)],
+    "_linalg_slogdet.default": [(REGULAR,)],
+    "linalg_inv_ex.default": [(REGULAR,)],
+    "inverse.default": [(REGULAR,)],
+    "_linalg_solve_ex.default": [
+        (REGULAR, RIGHT), (REGULAR, randn(2, 3, 4)), (REGULAR[0, 0], randn(4)),
+        (REGULAR, randn(2, 3, 5, 4), {"left": False}),
+    ],
+    "linalg_lu_factor_ex.default": [(REGULAR,), (randn(5, 3),), (randn(3, 5),), (randn(2, 0, 0),)],
+    "linalg_lu_solve.default": [(LU, PIVOTS, RIGHT)],
+    "linalg_cholesky_ex.default": [(DEFINITE,), (DEFINITE, {"upper": True})],
+    "linalg_solve_triangular.default": [
+        (DEFINITE, right, {"upper": upper, "left": left, "unitriangular": not upper})
+        for upper in (False, True) for left, right in ((True, RIGHT), (False, randn(5, 4)))
+    ],
+    "triangular_solve.default": [
+        (RIGHT, DEFINITE, upper, transpose, not upper)
+        for upper in (False, True) for transpose in (False, True)
+    ],
+    "cholesky_solve.default": [(RIGHT, REGULAR), (RIGHT, REGULAR, True)],
+    "cholesky_inverse.default": [(REGULAR,), (REGULAR, True)],
+    "_linalg_check_errors.default": [],
+}  # fmt: skip
+
 Z = torch.complex(X, randn(3, 5))
 SPECTRA = {
     "complex.default": [(X, X * 2)],
@@ -337,6 +367,7 @@ COMPOSITE_GROUPS = {
     "rearranged": REARRANGED,
     "images": IMAGES,
     "products": PRODUCTS,
+    "systems": SYSTEMS,
     "spectra": SPECTRA,
     "recurrent": RECURRENT,
 }
@@ -344,5 +375,8 @@ COMPOSITE_GROUPS = {
 FIRST_RESULTS = {
     "embedding_bag.padding_idx",
     "_fused_rms_norm.default",
+    "_linalg_det.default",
+    "_linalg_slogdet.default",
+    "_linalg_solve_ex.default",
     *(f"adaptive_max_pool{rank}d.default" for rank in (1, 2, 3)),
 }

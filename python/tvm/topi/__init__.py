@@ -8,6 +8,7 @@ from .creation import *
 from .fourier import *
 from .indexing import *
 from .linalg import *
+from .linear_systems import *
 from .math import *
 from .nn.elemwise import *
 from .reduction import *

@@ -163,3 +163,20 @@ def test_networks_that_sort_are_built_for_a_gpu():
     machine = relax.VirtualMachine(relax.build(mod, GPU), tvm.cpu())
     for got, wanted in zip(machine["main"](tvm.nd.array(x.numpy())), model(x)):
         np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-5)
+
+
+def test_each_matrix_of_a_system_is_a_thread():
+    random = np.random.default_rng(2)
+    a = random.standard_normal((2, 3, 5, 5)).astype("float32")
+    b = random.standard_normal((2, 3, 5, 2)).astype("float32")
+    lu, pivots = run(topi.lu_factor, a)
+    expected = torch.linalg.lu_factor(torch.from_numpy(a))
+    np.testing.assert_allclose(lu, expected.LU.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(pivots, expected.pivots.numpy())
+    (x,) = run(topi.lu_solve, lu, pivots, b)
+    np.testing.assert_allclose(a @ x, b, rtol=1e-3, atol=1e-4)
+    definite = a @ a.swapaxes(-1, -2) + np.eye(5, dtype="float32")
+    (factor,) = run(topi.cholesky, definite)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(definite), rtol=1e-4, atol=1e-4)
+    (x,) = run(lambda l, r: topi.solve_triangular(l, r, upper=False), factor, b)
+    np.testing.assert_allclose(factor @ x, b, rtol=1e-4, atol=1e-4)

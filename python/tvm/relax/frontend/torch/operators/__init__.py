@@ -6,6 +6,7 @@ from . import elementwise as elementwise
 from . import fourier as fourier
 from . import image as image
 from . import linear as linear
+from . import linear_systems as linear_systems
 from . import normalization as normalization
 from . import program as program
 from . import quantization as quantization
