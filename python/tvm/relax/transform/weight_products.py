@@ -55,7 +55,7 @@ class _Maker(FunctionRewriter):
         return self._turned[constant, order]
 
 
-@graph_pass("relax.WeightProducts")
+@graph_pass("WeightProducts")
 def WeightProducts(mod: IRModule) -> IRModule:
     """The module with ``matmul(x, w)`` as ``nn.dense(x, w.T)`` where w is a constant matrix.
 
