@@ -61,7 +61,7 @@ def test_a_network_gives_its_tasks_with_weights(network, tmp_path):
         network, None, TARGET, dump_workload_to_dag_log=log
     )
     assert weights == [1]
-    assert "matmul" in str(tasks[0].desc)
+    assert "dense" in str(tasks[0].desc)
     assert list(json.loads(log.read_text())) == [str(tasks[0].workload_key)]
     with pytest.raises(ValueError, match="one target"):
         auto_scheduler.extract_tasks(network, None, TARGET, other_targets=[TARGET])

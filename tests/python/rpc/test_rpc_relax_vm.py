@@ -112,7 +112,7 @@ def test_errors_name_the_function_and_the_input(library):
         device = session.cpu(0)
         machine = relax.VirtualMachine(session.load_module("network.so"), device)
         x = tvm.nd.array(np.zeros((8, 4), "float32"), device)
-        with pytest.raises(KeyError, match="'nothing'; the executable has"):
+        with pytest.raises(AttributeError, match="'nothing'; the executable has"):
             machine["nothing"]
         with pytest.raises(TypeError, match="main: takes 2 inputs"):
             machine["main"](x)

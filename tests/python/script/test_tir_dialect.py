@@ -381,7 +381,7 @@ def test_views_of_regions_and_block_attributes_come_back():
 def test_the_text_of_te_programs_is_that_of_tvm():
     A = te.placeholder((1, 784), name="A")
     B = te.compute((1, 784), lambda i, j: te.max(A[i, j], 0.0), name="B")
-    assert str(te.create_prim_func([A, B])).splitlines()[1:] == [
+    assert repr(te.create_prim_func([A, B])).splitlines()[1:] == [
         'def main(A: T.Buffer((1, 784), "float32"), B: T.Buffer((1, 784), "float32")):',
         '    T.func_attr({"tir.noalias": True})',
         '    # with T.block("root"):',

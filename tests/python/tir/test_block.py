@@ -29,7 +29,7 @@ def copy_block(n=16):
 
 
 def test_blocks_print_as_script():
-    text = str(copy_block()).split("\n", 2)[2]
+    text = repr(copy_block()).split("\n", 2)[2]
     assert text.split("\n") == [
         '    # with T.block("root"):',
         "    for i in range(16):",

@@ -236,7 +236,10 @@ def _is_translatable(graph: torch.fx.Graph) -> bool:
 def _is_empty(node: torch.fx.Node) -> bool:
     """Whether the node's only result is a tensor of real numbers without elements."""
     result = node.meta.get("val")
-    return isinstance(result, torch.Tensor) and 0 in result.shape and not result.is_complex()
+    if not isinstance(result, torch.Tensor) or result.is_complex():
+        return False
+    # What an open size is equal to is no question to ask it.
+    return any(isinstance(extent, int) and extent == 0 for extent in result.shape)
 
 
 def _nothing(arguments: Arguments) -> RelayExpr:
