@@ -74,6 +74,12 @@ def test_types_that_an_approximation_is_not_good_for_are_refused():
         compiled(torch.i0, torch.ones(3, dtype=torch.float64))
 
 
+def test_powers_of_integers_to_tensors_are_refused_by_name():
+    numbers = torch.tensor([2, 3])
+    with pytest.raises(ValueError, match="of integers to an exponent that is a tensor"):
+        compiled(torch.pow, numbers, numbers)
+
+
 def test_signs_sizes_and_neighbours():
     x = torch.tensor([1.0, -2.0, 0.0, -0.0, math.inf, -1e30])
     y = torch.tensor([-0.0, 3.0, -1.0, math.inf, -math.inf, 1e30])

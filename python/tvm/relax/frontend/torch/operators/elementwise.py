@@ -436,4 +436,6 @@ def _convert_element_type(a: Arguments) -> RelayExpr:
 
 @converter("pow.default", namespace="prims")
 def _pow_of_prims(a: Arguments) -> RelayExpr:
+    is_real = a.result_dtype.startswith(("float", "bfloat"))
+    a.refuse_unless(is_real, "of integers to an exponent that is a tensor")
     return op.power(a.operand("self"), a.operand("other"))
