@@ -164,6 +164,11 @@ SUMMARIES = {
     "sort.stable": [(X, {"stable": True, "dim": 0, "descending": True})],
 }  # fmt: skip
 REARRANGED = {
+    "diagonal_scatter.default": [
+        (X, randn(3)), (X, randn(2), -1), (X, randn(2), 3), (X, randn(0), 9),
+        (IMAGE, randn(*IMAGE.diagonal(1, -1, 1).shape), 1, -1, 1),
+    ],
+    "as_strided_scatter.default": [(X, randn(2, 3), [2, 3], [5, 2], 1), (X, randn(3), [3], [6])],
     "_unsafe_view.default": [(X, [5, 3])],
     "reshape.default": [(X, [15]), (IMAGE, [2, -1, 3])],
     "reshape_as.default": [(X, randn(5, 3))],

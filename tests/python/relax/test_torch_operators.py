@@ -314,3 +314,13 @@ def test_rows_of_infinities_are_reduced_as_in_torch(sign):
     module, x = Reductions(), sign * x
     for found, wanted in zip(imported(module, x), module(x)):
         torch.testing.assert_close(found, wanted, equal_nan=True)
+
+
+def test_diagonals_are_written_through_views_of_them():
+    def function(x):
+        zeroed, scaled = x.clone(), x + 1
+        zeroed.diagonal().fill_(0)
+        scaled.diagonal(1).mul_(3)
+        return zeroed, scaled, x.clone().fill_diagonal_(5)
+
+    check(function, torch.randn(5, 7))

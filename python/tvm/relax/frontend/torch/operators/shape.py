@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from tvm import DataType, arith, te, tir, topi
 from tvm.ir import PrimExpr, RelayExpr
 from tvm.relax import op
-from tvm.relax.expr import ShapeExpr, TupleGetItem
+from tvm.relax.expr import ShapeExpr, TupleGetItem, const
 from tvm.relax.op.rules import equal
 from tvm.relax.struct_info import open_shape
 
@@ -295,6 +297,51 @@ def _sequence(value: int | Sequence[int]) -> Sequence[int]:
 def _diagonal(a: Arguments) -> RelayExpr:
     return op.make_call(
         "diagonal", a["self"], offset=int(a["offset"]), axis1=a.axis("dim1"), axis2=a.axis("dim2")
+    )
+
+
+@converter("diagonal_scatter.default")
+def _diagonal_scatter(a: Arguments) -> RelayExpr:
+    offset, rank = int(a["offset"]), a.rank("self")
+    first, second = int(a["dim1"]) % rank, int(a["dim2"]) % rank
+    rows, columns = a.extent("self", first), a.extent("self", second)
+    count = a.extent("src", -1)
+    if not count:
+        return a["self"]
+    # The diagonals' element of each row, or that of another row, which is not taken.
+    place = np.clip(np.arange(rows) + min(offset, 0), 0, count - 1)
+    is_on = np.arange(columns) - np.arange(rows)[:, None] == offset
+    rest = [k for k in range(rank) if k not in (first, second)]
+    order = [*rest, first, second]
+    data = a.emit(op.permute_dims(a["self"], order))
+    values = a.emit(op.take(a.operand("src"), const(place.astype("int64")), axis=rank - 2))
+    chosen = a.call("where", const(is_on), a.emit(op.expand_dims(values, -1)), data)
+    return op.permute_dims(chosen, [order.index(k) for k in range(rank)])
+
+
+@converter("as_strided_scatter.default")
+def _as_strided_scatter(a: Arguments) -> RelayExpr:
+    shape, meta = a.shape("self"), a.example("self")
+    own_order = _memory_order(shape, meta.stride())
+    a.refuse_unless(own_order == list(range(len(shape))), "of a tensor whose order is another")
+    size, strides = ([int(n) for n in a[name]] for name in ("size", "stride"))
+    start = 0 if a["storage_offset"] is None else int(a["storage_offset"])
+    places = np.full(size, start - int(meta.storage_offset()), "int64")
+    for axis, (extent, stride) in enumerate(zip(size, strides)):
+        along = [1] * len(size)
+        along[axis] = extent
+        places += (np.arange(extent) * stride).reshape(along)
+    if not places.size:
+        return a["self"]
+    count = math.prod(shape)
+    is_inside = places.min() >= 0 and places.max() < count
+    a.refuse_unless(is_inside, "that writes what is around the tensor")
+    flat = a.emit(op.reshape(a["self"], (count,)))
+    source = a.emit(op.reshape(a.operand("src"), (places.size,)))
+    index = const(places.reshape(-1))
+    return op.reshape(
+        a.call("scatter_elements", flat, index, source, axis=0, reduction="update"),
+        a.result_shape,
     )
 
 
