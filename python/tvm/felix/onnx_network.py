@@ -77,6 +77,10 @@ class OnnxNetwork(torch.nn.Module):
         self.input_names = [spec.name for spec in module.inputs]
         self.output_names = list(module.output_names)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and pickles compile anew, or take from the machine's cache what was compiled.
+        return {**self.__dict__, "_compiled": {}, "_known": {}}
+
     def __repr__(self) -> str:
         def described(spec: Any) -> str:
             dims = ", ".join("?" if e is None else str(e) for e in spec.shape or ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -541,3 +543,15 @@ def test_types_and_opset_may_be_other_than_the_models():
     older = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     result = from_onnx(older, opset=11)["main"].ret_struct_info
     assert [int(extent) for extent in result.shape.values] == [1, 3]
+
+
+def test_networks_that_were_called_are_copied_and_pickled():
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
+    opset = [helper.make_opsetid("", 17)]
+    network = felix.from_onnx(helper.make_model(graph, opset_imports=opset, ir_version=8))
+    x = np.array([-1, 2, 3], "float32")
+    expected = network(x)
+    for other in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+        np.testing.assert_array_equal(other(x), expected)
+        np.testing.assert_array_equal(other.run(None, {"x": x})[0], expected)

@@ -41,6 +41,21 @@ def _identity(a: Arguments, like: RelayExpr) -> RelayExpr:
     return a.emit(op.broadcast_to(eye, shape))
 
 
+def _diagonal(a: Arguments, matrices: RelayExpr) -> RelayExpr:
+    rank = int(matrices.struct_info.ndim)
+    return a.call("diagonal", matrices, offset=0, axis1=rank - 2, axis2=rank - 1)
+
+
+def _solved(
+    a: Arguments, lu: RelayExpr, pivots: RelayExpr, right: RelayExpr, batch: Sequence[Any]
+) -> RelayExpr:
+    """The solutions for factors and right sides that have some of the dimensions in front."""
+    lu, right = _broadcast(a, [lu, right], batch)
+    count = pivots.struct_info.shape.values[-1]
+    pivots = a.emit(op.broadcast_to(pivots, [*batch, count]))
+    return a.call("linalg.lu_solve", lu, pivots, right)
+
+
 class _Factors:
     """What `lu_factor` makes of a tensor."""
 
@@ -51,8 +66,7 @@ class _Factors:
 
     @property
     def diagonal(self) -> RelayExpr:
-        rank = int(self.lu.struct_info.ndim)
-        return self._a.call("diagonal", self.lu, offset=0, axis1=rank - 2, axis2=rank - 1)
+        return _diagonal(self._a, self.lu)
 
     @property
     def sign(self) -> RelayExpr:
@@ -67,11 +81,8 @@ class _Factors:
     @property
     def info(self) -> RelayExpr:
         """The first place of a zero on the diagonal, counted from one; zero where there is none."""
-        return _first_place(self._a, self._a.call("equal", self.diagonal, self._zero))
-
-    @property
-    def _zero(self) -> RelayExpr:
-        return const(0, str(self.lu.struct_info.dtype))
+        zero = const(0, str(self.lu.struct_info.dtype))
+        return _first_place(self._a, self._a.call("equal", self.diagonal, zero))
 
     def solve(self, right: RelayExpr) -> RelayExpr:
         return self._a.call("linalg.lu_solve", self.lu, self.pivots, right)
@@ -101,10 +112,7 @@ def _lu_factor(a: Arguments) -> list[RelayExpr]:
 @converter("linalg_lu_solve.default")
 def _lu_solve(a: Arguments) -> RelayExpr:
     a.refuse_unless(a["left"] and not a["adjoint"], "from the right, or of the transposed matrix")
-    *batch, _, _ = a.result_shape
-    lu, right = _broadcast(a, [a["LU"], a["B"]], batch)
-    pivots = a.emit(op.broadcast_to(a["pivots"], [*batch, a.shape("pivots")[-1]]))
-    return op.make_call("linalg.lu_solve", lu, pivots, right)
+    return _solved(a, a["LU"], a["pivots"], a["B"], a.result_shape[:-2])
 
 
 @converter("_linalg_det.default")
@@ -147,11 +155,8 @@ def _solve(a: Arguments) -> list[RelayExpr | None]:
     elif not a["left"]:
         left, right = _turned(a, left), _turned(a, right)
     factors = _Factors(a, left)
-    *batch, _, _ = (*shape, 1) if is_vector else shape
-    lu, right = _broadcast(a, [factors.lu, right], batch)
-    count = factors.pivots.struct_info.shape.values[-1]
-    pivots = a.emit(op.broadcast_to(factors.pivots, [*batch, count]))
-    value = a.call("linalg.lu_solve", lu, pivots, right)
+    batch = shape[: len(shape) - (1 if is_vector else 2)]
+    value = _solved(a, factors.lu, factors.pivots, right, batch)
     if is_vector:
         value = a.emit(op.reshape(value, list(shape)))
     elif not a["left"]:
@@ -162,9 +167,7 @@ def _solve(a: Arguments) -> list[RelayExpr | None]:
 @converter("linalg_cholesky_ex.default")
 def _cholesky_with_info(a: Arguments) -> list[RelayExpr]:
     factor = _cholesky_factor(a)
-    rank = int(factor.struct_info.ndim)
-    diagonal = a.call("diagonal", factor, offset=0, axis1=rank - 2, axis2=rank - 1)
-    positive = a.call("greater", diagonal, const(0, a.dtype("self")))
+    positive = a.call("greater", _diagonal(a, factor), const(0, a.dtype("self")))
     return [factor, _first_place(a, a.call("logical_not", positive))]
 
 
